@@ -37,13 +37,14 @@ type Outcome struct {
 	Low     float64 `json:"seconds_low"`
 	High    float64 `json:"seconds_high"`
 	Text    int     `json:"text_tokens,omitempty"` // 0 of a model that generates
+	Assumed bool    `json:"assumed,omitempty"`     // rates that set Seconds were neither measured nor given
 	Runs    int     `json:"corrected_by_runs,omitempty"`
 	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
 	SSD     int64   `json:"ssd_bytes"`            // that a token reads
 	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least; of one that is mapped, to be streamed
-	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed, or has room for fewer whole contexts than sequences
+	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed, or has room for fewer or shorter sequences
 	Whole   int     `json:"whole,omitempty"`      // sequences with room for whole contexts at once; 0 = one was asked about
-	Context int     `json:"context,omitempty"`    // tokens up to which a mapped model has room, if that is not its whole context
+	Context int     `json:"context,omitempty"`    // tokens up to which a sequence has room, if that is not a whole context
 }
 
 // A Remedy makes a verdict better, or a token faster by more than predictions
@@ -85,7 +86,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 }
 
 func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.After, o.Start, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.After, o.Start, o.Range.Low, o.Range.High, o.Text, o.Assumed, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
 }
 
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
@@ -98,7 +99,11 @@ func (o *Outcome) numbers() string {
 	case VerdictMaps:
 		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
-	s := fmt.Sprintf("%s s a %s (%s–%s)%s, limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), place.Seconds(o.Low), place.Seconds(o.High), place.Where(o.After, o.Seconds, o.Start), o.Limit)
+	about := fmt.Sprintf(" (%s–%s)", place.Seconds(o.Low), place.Seconds(o.High))
+	if o.Assumed {
+		about = " by rates that were assumed (atenia hw measures them)"
+	}
+	s := fmt.Sprintf("%s s a %s%s%s, limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), about, place.Where(o.After, o.Seconds, o.Start), o.Limit)
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
 	}

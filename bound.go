@@ -23,9 +23,12 @@ type RunCost struct {
 	Waiting    float64 `json:"waiting_seconds"`
 	Neighbours float64 `json:"neighbours_seconds"`
 	Told       bool    `json:"neighbours_known"`
+	// Others is for how long other programs had processors, all together.
+	Others float64 `json:"others_seconds"`
 
 	ReadBytes float64 `json:"read_bytes"`       // from storage
 	Again     float64 `json:"read_again_bytes"` // of these, that the run had read before
+	Ahead     float64 `json:"read_ahead_bytes"` // of these, by the ring of weights that were streamed for a part of the time
 	Faults    float64 `json:"page_faults"`      // that waited for storage
 
 	Mostly string `json:"form_for_most_time,omitempty"` // how weights lay; "" = as in the end
@@ -93,6 +96,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) {
 	} else if !streamed && r.Form == "streamed" && t.Decode.Steps > 0 {
 		c.Mostly = "mapped"
 	}
+	c.Others = t.Taken.Seconds() / n
 	if c.Told = t.Delays; t.Offered > 0 {
 		c.Neighbours = min(wall*r.delayed(t), t.Taken.Seconds()/n)
 	}
@@ -101,6 +105,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) {
 		c.Waiting = min(wall, max(t.Ring.Stall.Seconds()/n, c.Neighbours))
 		c.Computing = wall - c.Waiting
 	} else {
+		c.Ahead = float64(t.Ring.Read) / n
 		c.ReadBytes, c.Again = float64(t.Read)/n, float64(max(0, t.Read-max(0, p.Totals.Bytes-t.Before)))/n
 		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
 			c.Computing = wall * min(1, float64(t.Computed)/float64(t.Offered))
@@ -165,7 +170,9 @@ func (m *Model) unpacked(r *LastRun) {
 		ram = pl.Input().RAM
 	}
 	if ram > 0 {
-		c.PackNeed = ram + max(0, d.Bytes+d.Reserve-d.Available)
+		if c.PackNeed = p.PackBudget(ram + max(0, d.Bytes+d.Reserve-d.Available)); c.PackNeed == 0 {
+			c.Pack = 0
+		}
 	}
 }
 
@@ -243,8 +250,12 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 		r.set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(others))
 	case r.form() == "streamed" && disk > much*wall:
 		r.set("disk", "%s are read for each %s, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(disk))
+	case r.form() == "streamed" && r.Threads == 1 && r.Told && r.Others > wall*(float64(r.Cores-1)+much):
+		r.set("neighbours", "other programs had %.1f of %s, and so a part of the one thread's: how long it waited for them is not told where others read for it", r.Others/wall, spelling.Count(r.Cores, "processor"))
 	case r.form() == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(roofs)
+	case disk > much*wall && r.Ahead > r.ReadBytes/2:
+		r.set("paging", "weights did not stay in memory, and were streamed for a part of the time: %s were read for each %s, and computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, share(disk))
 	case disk > much*wall && r.Again > r.ReadBytes/2:
 		r.set("paging", "weights do not stay in memory: %s are read from the disk again for each %s, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.Faults, share(disk))
 	case disk > much*wall:

@@ -70,110 +70,127 @@ func cameBack(r *atenia.LastRun) {
 	r.Form, r.Mostly, r.ReadBytes, r.Reading, r.Waiting, r.Again = "mapped", "streamed", 200e6, 0.08, 0.07, 200e6
 }
 
+// roofs are those of a machine.
+var roofs = atenia.RunRoofs{Memory: 16e9, Float: 200e9, Integer: 800e9}
+
+// judged are accounts, each with what is said of it.
+var judged = []struct {
+	name       string
+	change     func(r *atenia.LastRun)
+	roofs      atenia.RunRoofs
+	bound, why string
+	advice     string
+}{
+	{"no token", func(r *atenia.LastRun) { r.Decode = atenia.StepTotals{} }, roofs, "none", "no token was decoded", "nothing: no resource is known to bound a token"},
+	{"disk", func(r *atenia.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
+		r.Larger = []atenia.RunMore{{"+1 GiB RAM", 3 * gib}, {"+2 GiB RAM", 4 * gib}, {"+30 GiB RAM", 32 * gib}}
+	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM|atenia run m.gguf --budget ram=4294967296"},
+	{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
+	{"arithmetic, before weights were streamed", func(r *atenia.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
+	{"disk, no memory", func(r *atenia.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
+		r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib}}
+	}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0 are 1.9 times smaller than F16: about 0 B are read for each token, in place of 190.73 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
+	{"streamed, a quota", func(r *atenia.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
+	{"streamed, and neighbours", func(r *atenia.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "weights of type q8_0"},
+	{"streamed, the disk keeps up", func(r *atenia.LastRun) { r.Form, r.Waiting, r.ReadBytes = "streamed", 0.01, 200e6 }, roofs, "memory", "1 GiB of weights for each token are read at 10.74 GB/s, of 16.00 GB/s that this machine reads with 2 threads", "weights of type q8_0"},
+	{"paging", func(r *atenia.LastRun) { tight(r, gib); had(r, "no-stream", "ctx=64") }, roofs, "paging", "weights do not stay in memory: 512 MiB are read from the disk again for each token, and 40.0 page faults wait for them, 60 % of the time", "stream what does not fit instead of mapping it: the process needs 24 GiB, 1 GiB to be streamed, and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
+	{"paging while memory was short", func(r *atenia.LastRun) { paged(r, 0.9); r.Pressure = []atenia.RunEvent{{What: "left memory"}} }, roofs, "paging", "weights do not stay in memory", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
+	{"paging of what fits", func(r *atenia.LastRun) { paged(r, 0.9) }, roofs, "paging", "weights do not stay in memory", "hold the weights in memory instead of mapping them: the process needs 2 GiB and may have 20 GiB|atenia run m.gguf --no-mmap"},
+	{"cold cache", func(r *atenia.LastRun) { paged(r, 0); r.Model = "a b" }, roofs, "cold cache", "weights were read from the disk for the first time: 512 MiB for each token, and 40.0 page faults waited for them, 60 % of the time", "run it again: what was read stays in memory, as the process needs 2 GiB and may have 20 GiB|atenia run 'a b'"},
+	{"cold cache of what does not fit", func(r *atenia.LastRun) { paged(r, 0); r.Need, r.Streams = 24*gib, gib; had(r, "no-stream") }, roofs, "cold cache", "for the first time", "stream what does not fit"},
+	{"a read that is on its way", func(r *atenia.LastRun) { waits(r, 0.9, 0.1); r.Form, r.ReadBytes, r.Faults = "mapped", 32<<20, 0.3 }, roofs, "cold cache", "32 MiB for each token", "run it again"},
+	{"one of two threads has no processor", func(r *atenia.LastRun) { waits(r, 0.7, 0.3) }, roofs, "neighbours", "for 42 % of the time", "end programs"},
+	{"flags of the run", func(r *atenia.LastRun) {
+		waits(r, 0.5, 0.8)
+		had(r, "ctx=64")
+		learnt(r, "decode packed", "1", 0.05, 0.1, 0)
+	}, roofs, "neighbours", "", "end programs that use the processors, or compute with 1 of 2 threads, which were faster|atenia run m.gguf --ctx 64 --threads 1"},
+	{"packed, reads without a fault", func(r *atenia.LastRun) { waits(r, 0.6, 0.9); r.ReadBytes, r.Again = 512<<20, 512<<20 }, roofs, "neighbours", "threads had no processor, or waited for one that had none, for 60 % of the time: other programs or a quota take it", "end programs that use the processors, or allow more of them"},
+	{"neighbours", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "1", 0.05, 0.1, 0) }, roofs, "neighbours", "for 50 % of the time", "end programs that use the processors, or compute with 1 of 2 threads, which were faster|atenia run m.gguf --threads 1"},
+	{"threads wait", func(r *atenia.LastRun) { waits(r, 0.5, 0.1); r.Faults, r.ReadBytes, r.Again = 1, 4096, 4096 }, roofs, "none", "threads waited 40 % of the time for one another, and 10 % for a processor that other programs had; the disk explains neither", "nothing: "},
+	{"not told", func(r *atenia.LastRun) { waits(r, 0.5, 0); r.Told = false }, roofs, "none", "threads waited 50 % of the time, and for what is not known", "nothing: "},
+	{"memory, q8_0", func(r *atenia.LastRun) { r.WeightType, r.WeightBits = "Q8_0", 8.5 }, roofs, "memory", "10.74 GB/s", "weights of type q4_k_m are 1.8 times smaller than Q8_0, and a token is about as much faster|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
+	{"memory, q4_k", func(r *atenia.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "nothing: weights are Q4_K already, and a token takes what reading them takes"},
+	{"arithmetic", func(r *atenia.LastRun) { r.Operations = 15e9 }, roofs, "arithmetic", "products compute 150.00 GFLOP/s, of 200.00 GFLOP/s that this machine computes with 2 threads", "nothing: 2 threads compute as fast as this machine does"},
+	{"arithmetic in the cache, one thread", func(r *atenia.LastRun) { r.Operations, r.WeightBytes, r.Threads = 15e9, 1<<20, 1 }, roofs, "arithmetic", "150.00 GFLOP/s", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
+	{"arithmetic of integers", func(r *atenia.LastRun) { r.Operations, r.Integer = 15e9, true }, roofs, "memory", "10.74 GB/s", "weights of type"},
+	{"in the cache", func(r *atenia.LastRun) { r.WeightBytes = 3.6 * (1 << 20) }, atenia.RunRoofs{Memory: 1e6, Float: 200e9}, "none", "3.6 MiB of weights for each token stay in the processor's cache of 32 MiB, and products compute 10.00 of 200.00 GFLOP/s", "nothing: "},
+	{"nothing is used up", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "1 GiB of weights for each token are read at 10.74 of 50.00 GB/s, and products compute 10.00 of 200.00 GFLOP/s: nothing is used up", "nothing: "},
+	// F5: a thread that waited for a page and then for its turn was bound by the disk.
+	{"paging beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.45) }, roofs, "paging", "40.0 page faults wait for them, 80 % of the time", "more memory: the process needs 24 GiB and may have 20 GiB, and its weights cannot be streamed|atenia doctor m.gguf"},
+	{"paging ahead beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.9); r.Faults = 0.1 }, roofs, "paging", "80 % of the time", "more memory"},
+	{"reads few pages beside neighbours", func(r *atenia.LastRun) {
+		tight(r, 0)
+		waits(r, 0.8, 0.45)
+		r.Faults, r.ReadBytes, r.Again = 0.1, 64<<20, 64<<20
+	}, roofs, "paging", "44 % of the time", ""},
+	{"neighbours, and few reads", func(r *atenia.LastRun) { paged(r, 0); waits(r, 0.6, 0.9); r.Faults, r.ReadBytes = 0.1, 32<<20 }, roofs, "neighbours", "for 60 % of the time", "end programs"},
+	// F4: what is advised is possible, and was not just done.
+	{"cannot be streamed", func(r *atenia.LastRun) { tight(r, 21*gib) }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 21 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
+	{"was mapped where streaming was tried", func(r *atenia.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, or smaller weights"},
+	{"can be streamed with less", func(r *atenia.LastRun) {
+		tight(r, 21*gib)
+		r.Lesser = &atenia.RunLess{"a context of 64 tokens in place of 128", []atenia.RunFlag{{Name: "ctx", Value: "64"}}, 2 * gib}
+	}, roofs, "paging", "", "a context of 64 tokens in place of 128, with which it is streamed in 2 GiB: the process needs 24 GiB and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
+	{"packed, and given back", func(r *atenia.LastRun) { paged(r, 0.9); r.Form = "packed" }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
+	// F11: threads first.
+	{"memory, one thread", func(r *atenia.LastRun) { r.Threads = 1 }, roofs, "memory", "reads with 1 thread", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
+	// F16: what was learned of weights that lay otherwise is not this run's, nor what was not measured.
+	{"neighbours, learned of another form", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode mapped", "1", 0.05, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
+	{"neighbours, slower with one", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "1", 0.2, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
+	{"neighbours, the run's own", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "2", 0.2, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
+	// F13: keys and values.
+	{"keys and values", func(r *atenia.LastRun) {
+		r.WeightBytes, r.KVBytes, r.KVType, r.KVTimes = gib/8, gib, "q8_0", 1.88
+		had(r, "budget=ram=9", "strict")
+	}, roofs, "memory", "128 MiB of weights and 1 GiB of keys and values for each token are read at 12.08 GB/s", "keys and values in q8_0 are 1.9 times smaller, and most of what a token reads is keys and values|atenia run m.gguf --budget ram=9 --strict --kv-type q8_0"},
+	// F15: packing.
+	{"pack off", func(r *atenia.LastRun) { unpacked(r, 3*gib, true); had(r, "pack=off", "ctx=64") }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "pack the weights, for which products are faster: 1 GiB more, for which there is memory|atenia run m.gguf --ctx 64"},
+	{"no room to pack in the budget", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},
+	{"no room to pack in a plan", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); had(r, "plan=p.json", "ctx=64") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --ctx 64 --budget ram=3221225472"},
+	{"paging in a plan", func(r *atenia.LastRun) { paged(r, 0.9); had(r, "plan=p.json") }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
+	{"streams in the last sixteenth", func(r *atenia.LastRun) { tight(r, 19*gib); had(r, "no-stream") }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 19 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
+	{"no room to pack", func(r *atenia.LastRun) { unpacked(r, 30*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 30 GiB, and may have 20 GiB|"},
+	{"packing keeps more free than that", func(r *atenia.LastRun) { unpacked(r, 3*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 3 GiB and may have 20 GiB|atenia run m.gguf --pack memory"},
+	{"packing was not tried", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); learnt(r, "decode mapped", "2", 0, 0, 0) }, roofs, "memory", "", "pack the weights"},
+	{"nothing is used up, one thread", func(r *atenia.LastRun) { r.Threads = 1 }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "compute with 2 threads in place of 1"},
+	{"packing is slower", func(r *atenia.LastRun) { unpacked(r, 3*gib, true); learnt(r, "decode mapped", "2", 0, 0, 0.2) }, roofs, "memory", "", "nothing: weights that are packed were measured to be no faster"},
+	// F1, F20: steps of several tokens.
+	{"drafting", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts = 30, atenia.RunDrafts{"d.gguf", 30, 20, 0.6} }, roofs, "drafting", "the draft model takes 60 % of a step", "nothing: a token takes 33.33 ms, less than a step without drafting"},
+	{"drafting that does not pay", func(r *atenia.LastRun) {
+		r.Decode.Tokens, r.Drafts = 11, atenia.RunDrafts{"d.gguf", 30, 1, 0.6}
+		had(r, "draft=d.gguf", "ctx=64")
+	}, roofs, "drafting", "", "draft nothing: a token takes 90.91 ms, and a step without drafting 40.00 ms at most|atenia run m.gguf --ctx 64 --speculate off"},
+	{"steps of several tokens", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts.Drafted = 20, 20 }, roofs, "memory", "1 GiB of weights for each step are read at 10.74 GB/s", "weights of type q8_0 are 1.9 times smaller than F16, and a step is about as much faster"},
+	{"a draft model beside", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts = 20, atenia.RunDrafts{"d.gguf", 20, 10, 0.2} }, roofs, "memory", "read at 13.42 GB/s", "weights"},
+	// F9: a busy machine does less than it did.
+	{"more than the machine reads now", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 5e9, Float: 200e9}, "none", "1 GiB of weights for each token were read at 10.74 GB/s and products computed 10.00 GFLOP/s, more than the 5.00 GB/s and 200.00 GFLOP/s that this machine reaches now with 2 threads: it is busier than it was", "nothing: "},
+	{"as much as the machine reads", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 10.5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s", "weights"},
+	{"disk, q8_0 is read, too", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q4_k_m are 3.3 times smaller than F16: about 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
+	{"disk, all are read", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
+	{"not measured", func(*atenia.LastRun) {}, atenia.RunRoofs{}, "none", "1 GiB of weights for each token are 10.74 GB/s, and products 10.00 GFLOP/s: what this machine can was not measured", "nothing: "},
+	{"packing is faster, and was not done", func(r *atenia.LastRun) {
+		unpacked(r, 3*gib, false)
+		learnt(r, "decode mapped", "2", 0, 0, 0.05)
+		r.Learned.Knobs[1].Option = "mapped"
+	}, roofs, "memory", "", "pack the weights"},
+	{"one thread is the fastest", func(r *atenia.LastRun) { r.Threads = 1; learnt(r, "decode packed", "1", 0.1, 0.2, 0) }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "nothing: "},
+	{"drafts that are not taken", func(r *atenia.LastRun) { r.Drafts = atenia.RunDrafts{"d.gguf", 4, 0, 0.3} }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "draft nothing: a token takes 100.00 ms, and a step without drafting 70.00 ms at most|atenia run m.gguf --speculate off"},
+	{"streamed while memory was short", func(r *atenia.LastRun) {
+		paged(r, 0.9)
+		r.Ahead, r.Faults, r.Pressure = 400<<20, 0, []atenia.RunEvent{{What: "left memory"}}
+	}, roofs, "paging", "weights did not stay in memory, and were streamed for a part of the time: 512 MiB were read for each token, and computing waited 60 % of the time", "end programs that use memory"},
+	{"one thread, streamed, beside neighbours", func(r *atenia.LastRun) { r.Form, r.Threads, r.Others = "streamed", 1, 0.15 }, roofs, "neighbours", "other programs had 1.5 of 2 processors, and so a part of the one thread's", "end programs that use the processors"},
+	{"one thread, streamed, a neighbour on the other processor", func(r *atenia.LastRun) { r.Form, r.Threads, r.Others = "streamed", 1, 0.1 }, roofs, "memory", "10.74 GB/s", "compute with 2 threads"},
+}
+
 // TestJudge: what bounds a token, and what would help, follows from the account of
 // a run, with the figures of it; and each sentence is said of an account below.
 func TestJudge(t *testing.T) {
-	roofs := atenia.RunRoofs{Memory: 16e9, Float: 200e9, Integer: 800e9}
-	cases := []struct {
-		name       string
-		change     func(r *atenia.LastRun)
-		roofs      atenia.RunRoofs
-		bound, why string
-		advice     string
-	}{
-		{"no token", func(r *atenia.LastRun) { r.Decode = atenia.StepTotals{} }, roofs, "none", "no token was decoded", "nothing: no resource is known to bound a token"},
-		{"disk", func(r *atenia.LastRun) {
-			r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-			r.Larger = []atenia.RunMore{{"+1 GiB RAM", 3 * gib}, {"+2 GiB RAM", 4 * gib}, {"+30 GiB RAM", 32 * gib}}
-		}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM|atenia run m.gguf --budget ram=4294967296"},
-		{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
-		{"arithmetic, before weights were streamed", func(r *atenia.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
-		{"disk, no memory", func(r *atenia.LastRun) {
-			r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-			r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib}}
-		}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0 are 1.9 times smaller than F16: about 0 B are read for each token, in place of 190.73 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
-		{"streamed, a quota", func(r *atenia.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
-		{"streamed, and neighbours", func(r *atenia.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "weights of type q8_0"},
-		{"streamed, the disk keeps up", func(r *atenia.LastRun) { r.Form, r.Waiting, r.ReadBytes = "streamed", 0.01, 200e6 }, roofs, "memory", "1 GiB of weights for each token are read at 10.74 GB/s, of 16.00 GB/s that this machine reads with 2 threads", "weights of type q8_0"},
-		{"paging", func(r *atenia.LastRun) { tight(r, gib); had(r, "no-stream", "ctx=64") }, roofs, "paging", "weights do not stay in memory: 512 MiB are read from the disk again for each token, and 40.0 page faults wait for them, 60 % of the time", "stream what does not fit instead of mapping it: the process needs 24 GiB, 1 GiB to be streamed, and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
-		{"paging while memory was short", func(r *atenia.LastRun) { paged(r, 0.9); r.Pressure = []atenia.RunEvent{{What: "left memory"}} }, roofs, "paging", "weights do not stay in memory", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
-		{"paging of what fits", func(r *atenia.LastRun) { paged(r, 0.9) }, roofs, "paging", "weights do not stay in memory", "hold the weights in memory instead of mapping them: the process needs 2 GiB and may have 20 GiB|atenia run m.gguf --no-mmap"},
-		{"cold cache", func(r *atenia.LastRun) { paged(r, 0); r.Model = "a b" }, roofs, "cold cache", "weights were read from the disk for the first time: 512 MiB for each token, and 40.0 page faults waited for them, 60 % of the time", "run it again: what was read stays in memory, as the process needs 2 GiB and may have 20 GiB|atenia run 'a b'"},
-		{"cold cache of what does not fit", func(r *atenia.LastRun) { paged(r, 0); r.Need, r.Streams = 24*gib, gib; had(r, "no-stream") }, roofs, "cold cache", "for the first time", "stream what does not fit"},
-		{"a read that is on its way", func(r *atenia.LastRun) { waits(r, 0.9, 0.1); r.Form, r.ReadBytes, r.Faults = "mapped", 32<<20, 0.3 }, roofs, "cold cache", "32 MiB for each token", "run it again"},
-		{"one of two threads has no processor", func(r *atenia.LastRun) { waits(r, 0.7, 0.3) }, roofs, "neighbours", "for 42 % of the time", "end programs"},
-		{"flags of the run", func(r *atenia.LastRun) {
-			waits(r, 0.5, 0.8)
-			had(r, "ctx=64")
-			learnt(r, "decode packed", "1", 0.05, 0.1, 0)
-		}, roofs, "neighbours", "", "end programs that use the processors, or compute with 1 of 2 threads, which were faster|atenia run m.gguf --ctx 64 --threads 1"},
-		{"packed, reads without a fault", func(r *atenia.LastRun) { waits(r, 0.6, 0.9); r.ReadBytes, r.Again = 512<<20, 512<<20 }, roofs, "neighbours", "threads had no processor, or waited for one that had none, for 60 % of the time: other programs or a quota take it", "end programs that use the processors, or allow more of them"},
-		{"neighbours", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "1", 0.05, 0.1, 0) }, roofs, "neighbours", "for 50 % of the time", "end programs that use the processors, or compute with 1 of 2 threads, which were faster|atenia run m.gguf --threads 1"},
-		{"threads wait", func(r *atenia.LastRun) { waits(r, 0.5, 0.1); r.Faults, r.ReadBytes, r.Again = 1, 4096, 4096 }, roofs, "none", "threads waited 40 % of the time for one another, and 10 % for a processor that other programs had; the disk explains neither", "nothing: "},
-		{"not told", func(r *atenia.LastRun) { waits(r, 0.5, 0); r.Told = false }, roofs, "none", "threads waited 50 % of the time, and for what is not known", "nothing: "},
-		{"memory, q8_0", func(r *atenia.LastRun) { r.WeightType, r.WeightBits = "Q8_0", 8.5 }, roofs, "memory", "10.74 GB/s", "weights of type q4_k_m are 1.8 times smaller than Q8_0, and a token is about as much faster|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
-		{"memory, q4_k", func(r *atenia.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "nothing: weights are Q4_K already, and a token takes what reading them takes"},
-		{"arithmetic", func(r *atenia.LastRun) { r.Operations = 15e9 }, roofs, "arithmetic", "products compute 150.00 GFLOP/s, of 200.00 GFLOP/s that this machine computes with 2 threads", "nothing: 2 threads compute as fast as this machine does"},
-		{"arithmetic in the cache, one thread", func(r *atenia.LastRun) { r.Operations, r.WeightBytes, r.Threads = 15e9, 1<<20, 1 }, roofs, "arithmetic", "150.00 GFLOP/s", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
-		{"arithmetic of integers", func(r *atenia.LastRun) { r.Operations, r.Integer = 15e9, true }, roofs, "memory", "10.74 GB/s", "weights of type"},
-		{"in the cache", func(r *atenia.LastRun) { r.WeightBytes = 3.6 * (1 << 20) }, atenia.RunRoofs{Memory: 1e6, Float: 200e9}, "none", "3.6 MiB of weights for each token stay in the processor's cache of 32 MiB, and products compute 10.00 of 200.00 GFLOP/s", "nothing: "},
-		{"nothing is used up", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "1 GiB of weights for each token are read at 10.74 of 50.00 GB/s, and products compute 10.00 of 200.00 GFLOP/s: nothing is used up", "nothing: "},
-		// F5: a thread that waited for a page and then for its turn was bound by the disk.
-		{"paging beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.45) }, roofs, "paging", "40.0 page faults wait for them, 80 % of the time", "more memory: the process needs 24 GiB and may have 20 GiB, and its weights cannot be streamed|atenia doctor m.gguf"},
-		{"paging ahead beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.9); r.Faults = 0.1 }, roofs, "paging", "80 % of the time", "more memory"},
-		{"reads few pages beside neighbours", func(r *atenia.LastRun) {
-			tight(r, 0)
-			waits(r, 0.8, 0.45)
-			r.Faults, r.ReadBytes, r.Again = 0.1, 64<<20, 64<<20
-		}, roofs, "paging", "44 % of the time", ""},
-		{"neighbours, and few reads", func(r *atenia.LastRun) { paged(r, 0); waits(r, 0.6, 0.9); r.Faults, r.ReadBytes = 0.1, 32<<20 }, roofs, "neighbours", "for 60 % of the time", "end programs"},
-		// F4: what is advised is possible, and was not just done.
-		{"cannot be streamed", func(r *atenia.LastRun) { tight(r, 21*gib) }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 21 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
-		{"was mapped where streaming was tried", func(r *atenia.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, or smaller weights"},
-		{"can be streamed with less", func(r *atenia.LastRun) {
-			tight(r, 21*gib)
-			r.Lesser = &atenia.RunLess{"a context of 64 tokens in place of 128", []atenia.RunFlag{{Name: "ctx", Value: "64"}}, 2 * gib}
-		}, roofs, "paging", "", "a context of 64 tokens in place of 128, with which it is streamed in 2 GiB: the process needs 24 GiB and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
-		{"packed, and given back", func(r *atenia.LastRun) { paged(r, 0.9); r.Form = "packed" }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
-		// F11: threads first.
-		{"memory, one thread", func(r *atenia.LastRun) { r.Threads = 1 }, roofs, "memory", "reads with 1 thread", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
-		// F16: what was learned of weights that lay otherwise is not this run's, nor what was not measured.
-		{"neighbours, learned of another form", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode mapped", "1", 0.05, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
-		{"neighbours, slower with one", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "1", 0.2, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
-		{"neighbours, the run's own", func(r *atenia.LastRun) { waits(r, 0.5, 0.8); learnt(r, "decode packed", "2", 0.2, 0.1, 0) }, roofs, "neighbours", "", "end programs that use the processors, or allow more of them"},
-		// F13: keys and values.
-		{"keys and values", func(r *atenia.LastRun) {
-			r.WeightBytes, r.KVBytes, r.KVType, r.KVTimes = gib/8, gib, "q8_0", 1.88
-			had(r, "budget=ram=9", "strict")
-		}, roofs, "memory", "128 MiB of weights and 1 GiB of keys and values for each token are read at 12.08 GB/s", "keys and values in q8_0 are 1.9 times smaller, and most of what a token reads is keys and values|atenia run m.gguf --budget ram=9 --strict --kv-type q8_0"},
-		// F15: packing.
-		{"pack off", func(r *atenia.LastRun) { unpacked(r, 3*gib, true); had(r, "pack=off", "ctx=64") }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "pack the weights, for which products are faster: 1 GiB more, for which there is memory|atenia run m.gguf --ctx 64"},
-		{"no room to pack in the budget", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},
-		{"no room to pack in a plan", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); had(r, "plan=p.json", "ctx=64") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --ctx 64 --budget ram=3221225472"},
-		{"paging in a plan", func(r *atenia.LastRun) { paged(r, 0.9); had(r, "plan=p.json") }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
-		{"streams in the last sixteenth", func(r *atenia.LastRun) { tight(r, 19*gib); had(r, "no-stream") }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 19 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
-		{"no room to pack", func(r *atenia.LastRun) { unpacked(r, 30*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 30 GiB, and may have 20 GiB|"},
-		{"packing keeps more free than that", func(r *atenia.LastRun) { unpacked(r, 3*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 3 GiB and may have 20 GiB|atenia run m.gguf --pack memory"},
-		{"packing was not tried", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); learnt(r, "decode mapped", "2", 0, 0, 0) }, roofs, "memory", "", "pack the weights"},
-		{"nothing is used up, one thread", func(r *atenia.LastRun) { r.Threads = 1 }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "compute with 2 threads in place of 1"},
-		{"packing is slower", func(r *atenia.LastRun) { unpacked(r, 3*gib, true); learnt(r, "decode mapped", "2", 0, 0, 0.2) }, roofs, "memory", "", "nothing: weights that are packed were measured to be no faster"},
-		// F1, F20: steps of several tokens.
-		{"drafting", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts = 30, atenia.RunDrafts{"d.gguf", 30, 20, 0.6} }, roofs, "drafting", "the draft model takes 60 % of a step", "nothing: a token takes 33.33 ms, less than a step without drafting"},
-		{"drafting that does not pay", func(r *atenia.LastRun) {
-			r.Decode.Tokens, r.Drafts = 11, atenia.RunDrafts{"d.gguf", 30, 1, 0.6}
-			had(r, "draft=d.gguf", "ctx=64")
-		}, roofs, "drafting", "", "draft nothing: a token takes 90.91 ms, and a step without drafting 40.00 ms at most|atenia run m.gguf --ctx 64 --speculate off"},
-		{"steps of several tokens", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts.Drafted = 20, 20 }, roofs, "memory", "1 GiB of weights for each step are read at 10.74 GB/s", "weights of type q8_0 are 1.9 times smaller than F16, and a step is about as much faster"},
-		{"a draft model beside", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts = 20, atenia.RunDrafts{"d.gguf", 20, 10, 0.2} }, roofs, "memory", "read at 13.42 GB/s", "weights"},
-		// F9: a busy machine does less than it did.
-		{"more than the machine reads now", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 5e9, Float: 200e9}, "none", "1 GiB of weights for each token were read at 10.74 GB/s and products computed 10.00 GFLOP/s, more than the 5.00 GB/s and 200.00 GFLOP/s that this machine reaches now with 2 threads: it is busier than it was", "nothing: "},
-		{"as much as the machine reads", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 10.5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s", "weights"},
-		{"disk, q8_0 is read, too", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q4_k_m are 3.3 times smaller than F16: about 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
-		{"disk, all are read", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
-		{"not measured", func(*atenia.LastRun) {}, atenia.RunRoofs{}, "none", "1 GiB of weights for each token are 10.74 GB/s, and products 10.00 GFLOP/s: what this machine can was not measured", "nothing: "},
-	}
 	var said strings.Builder
-	for _, c := range cases {
+	for _, c := range judged {
 		r := planted(c.change)
 		r.Judge(c.roofs)
 		advice := r.Advice.What + "|" + r.Advice.Command

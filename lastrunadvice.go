@@ -55,30 +55,51 @@ func (r *LastRun) placed() bool {
 	return budget || plan
 }
 
-// quicker returns the number of threads that was measured to be faster than the run's for
-// weights that lay as they do; 0 = none.
-func (r *LastRun) quicker() int {
+// knob returns what was learned of a setting for a class of work, "" = the setting has one;
+// nil = nothing.
+func (r *LastRun) knob(class, name string) *LearnedKnob {
 	if r.Learned == nil {
-		return 0
+		return nil
 	}
-	for _, k := range r.Learned.Knobs {
-		if k.Knob != "threads" || k.Class != "decode "+r.Form {
-			continue
+	for i := range r.Learned.Knobs {
+		if k := &r.Learned.Knobs[i]; k.Knob == name && (class == "" || k.Class == class) {
+			return k
 		}
-		seconds := func(option string) float64 {
-			for _, o := range k.Options {
-				if o.Option == option {
-					return o.Seconds
-				}
+	}
+	return nil
+}
+
+// seconds returns how long a token was measured to take with an option; 0 = it was not tried.
+func (k *LearnedKnob) seconds(option string) float64 {
+	if k != nil {
+		for _, o := range k.Options {
+			if o.Option == option {
+				return o.Seconds
 			}
-			return 0
-		}
-		n, err := strconv.Atoi(k.Option)
-		if now, then := seconds(strconv.Itoa(r.Threads)), seconds(k.Option); err == nil && then > 0 && then < now {
-			return n
 		}
 	}
 	return 0
+}
+
+// quicker returns the number of threads that was measured to be faster than the run's for
+// weights that lay as they do; 0 = none.
+func (r *LastRun) quicker() int {
+	k := r.knob("decode "+r.Form, "threads")
+	if k == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(k.Option)
+	if now, then := k.seconds(strconv.Itoa(r.Threads)), k.seconds(k.Option); err == nil && then > 0 && then < now {
+		return n
+	}
+	return 0
+}
+
+// fastest reports whether the run's number of threads was measured to be the fastest.
+func (r *LastRun) fastest() bool {
+	k := r.knob("decode "+r.Form, "threads")
+	now := k.seconds(strconv.Itoa(r.Threads))
+	return now > 0 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds < now })
 }
 
 // lessDisk advises to read less: with a larger budget, or of smaller weights.
@@ -123,20 +144,30 @@ func (r *LastRun) lessMemory() {
 // lessDrafting advises to draft nothing where a step without drafts would be faster for each
 // token.
 func (r *LastRun) lessDrafting() {
-	each := r.step() / max(1, float64(r.Decode.Tokens)/float64(max(1, r.Decode.Steps)))
-	if alone := r.step() - r.drafting(); alone < each {
+	each, alone := r.eachToken(), r.alone()
+	if alone < each {
 		r.help(r.command(RunFlag{Name: "speculate", Value: "off"}), "draft nothing: a token takes %s, and a step without drafting %s at most", took(each), took(alone))
 		return
 	}
 	r.help("", "nothing: a token takes %s, less than a step without drafting", took(each))
 }
 
+// eachToken returns the seconds of a token, of which a step may have several.
+func (r *LastRun) eachToken() float64 {
+	return r.step() / max(1, float64(r.Decode.Tokens)/float64(max(1, r.Decode.Steps)))
+}
+
+// alone returns the seconds of a step without drafting.
+func (r *LastRun) alone() float64 { return r.step() - r.drafting() }
+
 // quickerSteps advises what lets computing be faster: threads, packing, smaller keys and
 // values, smaller weights.
 func (r *LastRun) quickerSteps() {
 	computes := r.Decode.Steps > 0 && r.Waiting <= much*r.step()
 	switch {
-	case computes && r.Threads < r.Cores:
+	case r.drafting() > much*r.step() && r.alone() < r.eachToken():
+		r.lessDrafting()
+	case computes && r.Threads < r.Cores && !r.fastest():
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
 	case r.Decode.Steps > 0 && r.Pack > 0 && r.slowerPacked():
 		r.help("", "nothing: weights that are packed were measured to be no faster")
@@ -156,16 +187,9 @@ func (r *LastRun) quickerSteps() {
 // slowerPacked reports whether weights as the file has them were measured to be as fast, by
 // runs of both kinds: one alone tells as much of the machine as of packing.
 func (r *LastRun) slowerPacked() bool {
-	if r.Learned == nil {
-		return false
-	}
-	for _, k := range r.Learned.Knobs {
-		if k.Knob != "weights" || k.Option == "packed" {
-			continue
-		}
-		return len(k.Options) > 1 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds == 0 })
-	}
-	return false
+	k := r.knob("", "weights")
+	packed, other := k.seconds("packed"), k.seconds("mapped")
+	return packed > 0 && 0 < other && other <= packed
 }
 
 // pack advises to pack the weights, with the memory that it needs.

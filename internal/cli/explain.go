@@ -113,10 +113,20 @@ func unrecorded(env *command.Env) string {
 	switch {
 	case env.State == "":
 		return "without a home folder runs leave none; XDG_STATE_HOME names another place"
-	case !writable(env.State):
+	case !writable(filepath.Join(env.State, "runs")) || !roomy(env.State):
 		return "no run leaves one, as files cannot be written in " + spelling.Line(env.State) + "; XDG_STATE_HOME names another place"
 	}
 	return ""
+}
+
+// roomy reports whether a folder has room for an account.
+func roomy(dir string) bool {
+	f, err := os.CreateTemp(dir, "probe")
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(make([]byte, 1<<14))
+	return errors.Join(err, f.Close(), os.Remove(f.Name())) == nil
 }
 
 // valid reads the bucket; --all takes none.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"atenia/internal/memory"
+	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
 	"atenia/internal/spelling"
@@ -33,6 +35,35 @@ func (p *Plan) StreamFloor() int64 {
 	}
 	return 0
 }
+
+// PackBudget returns a budget in which the weights would be packed, of which the model's own
+// is too small for that; 0 = there is none. More memory also lets steps be longer, so that
+// it is looked for by placing the model in it.
+func (p *Plan) PackBudget(ram int64) int64 {
+	c := p.placeConfig()
+	c.Measure, c.Recorder, c.Budget.Auto, c.Exec.Pack.Mode = nil, decide.Recorder{}, false, pack.Auto
+	for range 8 {
+		c.Budget.RAM = ram
+		pl, err := p.placed(p.footprint, c)
+		if err != nil {
+			return 0
+		}
+		need, err := p.footprint.Need(p.footprint.within(c, pl).Exec)
+		if err != nil || need.Packing.Bytes == 0 {
+			return 0
+		}
+		if need.Packing.Mode != pack.Off {
+			return ram + programMoves
+		}
+		if ram += max(1<<20, need.Packing.Bytes+need.Packing.Reserve-need.Packing.Available); pl.Spills() {
+			ram += pl.Bytes(memory.SSD)
+		}
+	}
+	return 0
+}
+
+// programMoves is by how much the program itself takes more or less from run to run.
+const programMoves = 4 << 20
 
 // again opens the plan of a changed configuration. file is the configuration's in a folder.
 func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {

@@ -39,12 +39,13 @@ type Outcome struct {
 	Text    int         // tokens of a text that an encoder computes in one pass; 0 = it generates
 	Range   place.Range // of Seconds
 	Limit   string      // the resource that limits Seconds
+	Assumed bool        // rates that set Seconds were neither measured nor given
 	Runs    int         // that the prediction was corrected by
 	SSD     int64       // bytes that a token reads from the disk
 	RAM     int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
-	Why     string      // it cannot run, or not be streamed
+	Why     string      // it cannot run, or not be streamed, or has room for fewer or shorter sequences
 	Whole   int         // sequences with room for whole contexts, of several that were asked for; 0 = one was
-	Context int         // tokens up to which a mapped model has room; 0 = all
+	Context int         // tokens up to which a sequence has room; 0 = all
 }
 
 // A Remedy is something that makes the verdict better, or a token faster than
@@ -182,7 +183,11 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	if pl.Spills() {
 		o.Verdict = verdictStreams
 	}
+	o.Assumed = pl.Guessed() && d.Runs == 0
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
+	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
+		o.Why += strings.TrimPrefix(upTo(o.Context, p.Context()), "; ")
+	}
 	return o, nil
 }
 

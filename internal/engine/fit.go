@@ -2,11 +2,11 @@ package engine
 
 import (
 	"errors"
-	"sort"
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
+	"atenia/internal/sched"
 	"atenia/internal/spelling"
 )
 
@@ -54,14 +54,21 @@ func (f *footprint) room(c PlaceConfig, mapped *place.FloorError) (left int64, t
 			left += part.Bytes
 		}
 	}
-	if f.CacheBytes(c) <= left {
-		return left, 0
+	asked := f.CacheBytes(c)
+	if n := f.inCache(c, min(left, asked)); n > 0 || asked <= left {
+		return left, n
 	}
-	c.CacheBytes, c.Budget.Reserve.KV, c.Rules.Batch = 0, 0, 1
-	return left, max(1, sort.Search(c.Exec.Context, func(n int) bool {
-		c.Exec.Context = n + 1
-		return f.CacheBytes(c) > left
-	}))
+	return left, c.Exec.Context
+}
+
+// inCache returns how many tokens of a sequence have room for their keys and values in so
+// many bytes, 0 if a whole context has.
+func (f *footprint) inCache(c PlaceConfig, bytes int64) int {
+	n := sched.Capacity(f.model.Plans.Prefill.Plan.States, max(1, bytes), c.Exec.Context, c.Exec.MaxTokens)
+	if n == c.Exec.Context {
+		return 0
+	}
+	return max(1, n)
 }
 
 // boundCache bounds the keys and values of a model that is mapped, or was read into
@@ -79,7 +86,7 @@ func (p *Plan) boundCache(ram int64) (tokens int, err error) {
 	}
 	left, tokens := p.footprint.room(c, mapped)
 	if tokens > 0 && left > 0 {
-		p.effective.CacheBytes = left
+		p.effective.CacheBytes = min(left, p.footprint.CacheBytes(c))
 	}
 	return tokens, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
@@ -43,8 +44,12 @@ func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 	if kv == 0 { // an encoder keeps nothing of a text
 		return notes, nil
 	}
-	return append(notes,
-		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count(kv/one, "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why)), nil
+	notes = append(notes,
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count(kv/one, "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why))
+	if n := f.inCache(c, f.CacheBytes(c)); n > 0 {
+		notes = append(notes, "context  "+strings.TrimPrefix(upTo(n, c.Exec.Context), "; "))
+	}
+	return notes, nil
 }
 
 // within lets packed weights take what a placement leaves of the budget, and steps

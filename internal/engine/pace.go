@@ -104,7 +104,7 @@ func (e *Engine) remember() {
 	if pl.Given() {
 		return
 	}
-	k := place.RunKind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}
+	k := place.RunKind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.ClassAs(e.Form() == formPacked)}
 	if err := place.RememberRatio(dir, k, pl.Decode.Ratio(took.Seconds(), float64(text))); err != nil {
 		e.Plan.Config.Logger.Warn("what this run measured is not kept", "err", err)
 	}

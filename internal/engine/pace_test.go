@@ -2,9 +2,12 @@ package engine
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
 	"atenia/internal/sched"
 )
 
@@ -59,5 +62,38 @@ func TestPaceAlone(t *testing.T) {
 		if delay = time.Second + d; p.alone() != want {
 			t.Errorf("delayed for %v of 200 ms: alone is %v", d, !want)
 		}
+	}
+}
+
+// TestCorrectedByForm: what runs measured corrects the prediction of weights that lie as
+// theirs did, packed or as the file has them, and of no others.
+func TestCorrectedByForm(t *testing.T) {
+	dir := t.TempDir()
+	placed := func(mode pack.Mode) *place.Placement {
+		t.Helper()
+		c := Config{Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: mode, Rules: Rules{ProfileDir: dir, NoProbe: true}, Logger: slog.New(slog.DiscardHandler)}
+		c.Budget.RAM = 1 << 30
+		p, err := OpenPlan("", "", c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := p.Place(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pl
+	}
+	before := placed(pack.Off)
+	for range 2 {
+		k := place.RunKind{Model: before.Model(), Machine: machineOf(1), Class: before.ClassAs(false)}
+		if err := place.RememberRatio(dir, k, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := placed(pack.Off).Decode; d.Runs != 2 || d.Correction != 3 {
+		t.Errorf("weights that are not packed: %+v", d)
+	}
+	if d := placed(pack.InMemory).Decode; d.Runs != 0 || d.Seconds != before.Decode.Seconds {
+		t.Errorf("packed weights are corrected by runs that were not: %+v", d)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
+	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
 )
@@ -174,16 +175,29 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 		model = place.ModelOf(&in)
 	}
 	in.Corrections = c.corrections(model)
-	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" {
-		// Which weights stay on the disk does not depend on rates, so a plan
-		// without them says whether any do.
-		if pl, err := choose(in, decide.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
-			now, err := c.Measure(f.largest)
-			if err != nil {
+	// Which weights stay on the disk does not depend on rates, nor does what else is in
+	// memory, so a plan without them says whether any do, and whether the others are packed.
+	pl, err := choose(in, decide.Recorder{})
+	if err != nil {
+		return choose(in, c.Recorder) // which writes down why
+	}
+	if !pl.Spills() {
+		need, err := f.Need(f.within(c, pl).Exec)
+		if err != nil {
+			return nil, err
+		}
+		if in.Packed = need.Packing.Mode != pack.Off; in.Packed {
+			if pl, err = choose(in, decide.Recorder{}); err != nil { // with the correction of runs that were, too
 				return nil, err
 			}
-			in.Rates = f.rates(&c, now)
 		}
+	}
+	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
+		now, err := c.Measure(f.largest)
+		if err != nil {
+			return nil, err
+		}
+		in.Rates = f.rates(&c, now)
 	}
 	return choose(in, c.Recorder)
 }

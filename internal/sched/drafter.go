@@ -10,7 +10,6 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/kv"
 )
 
 // A drafter is a smaller model that drafts for the scheduler's: speculative decoding
@@ -80,23 +79,12 @@ func newDrafter(cfg *Config, vocab int, own exec.Config) (*drafter, error) {
 	return dr, nil
 }
 
-// makePools divides a budget among the states as makeStorage does; 0 means none.
+// makePools creates one pool per state and divides the budget among them; 0 means none.
 func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
-	ec := dr.x.Config()
-	var configs []kv.Config
-	var weights []float64
-	var total float64
-	descriptors := dr.x.States()
-	for i := range descriptors {
-		c := StateStorage(&descriptors[i], a)
-		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
-		configs, weights, total = append(configs, c), append(weights, w), total+w
-	}
-	for i, cfg := range configs {
-		if budget > 0 {
-			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
-		}
-		p, err := NewStatePool(descriptors[i], cfg)
+	ec, descriptors := dr.x.Config(), dr.x.States()
+	for i, c := range divide(descriptors, budget, ec.Context, ec.MaxTokens, 0) {
+		c.Account = a
+		p, err := NewStatePool(descriptors[i], c.Config)
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,6 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	if err := s.makeStorage(&cfg); err != nil {
 		return nil, err
 	}
-	s.context = s.capacity()
 	s.kept = newKept(&cfg, len(s.storage.pools))
 	if cfg.Draft != nil || cfg.Early {
 		var err error

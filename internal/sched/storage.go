@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -26,55 +27,66 @@ type storage struct {
 	held atomic.Int64 // bytes of all caches, read by other goroutines
 }
 
-// makeStorage creates one cache per state and divides the budget among them in
-// proportion to what a sequence that fills the context takes of each: a state
-// with a window takes little. 0 means no budget.
+// makeStorage creates one cache per state and divides the budget among them.
 func (s *Scheduler) makeStorage(cfg *Config) error {
 	budget := cfg.CacheBytes
-	s.storage.spacing, s.storage.maxSnapshots = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
+	s.storage.spacing, s.storage.maxSnapshots = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, usualSnapshots))
 	ec := s.x.Config()
-	var configs []kv.Config
-	var weights []float64
-	var total float64
 	descriptors := s.x.States()
 	s.storage.plain = true
-	for i := range descriptors {
-		c := StateStorage(&descriptors[i], cfg.Account)
-		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
-		if c.Fixed {
-			w *= 1 + float64(s.storage.maxSnapshots) // the state, and its snapshots
-		}
-		configs, weights, total = append(configs, c), append(weights, w), total+w
-	}
-	for i, c := range configs {
-		if budget > 0 {
-			c.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
-		}
+	all := divide(descriptors, budget, ec.Context, ec.MaxTokens, s.storage.maxSnapshots)
+	s.context = capacity(all, ec.Context)
+	for i := range all {
+		c := all[i].Config
+		c.Account = cfg.Account
 		p, err := NewStatePool(descriptors[i], c)
 		if e, ok := errors.AsType[*kv.ConfigError](err); ok && e.Field == "MaxBytes" {
-			return &CacheError{budget, leastCache(configs, weights)}
+			return &CacheError{budget, leastCache(all)}
 		}
 		if err != nil {
 			return err
 		}
 		s.storage.pools = append(s.storage.pools, p)
 		s.storage.scoped = s.storage.scoped || descriptors[i].Lifecycle == plan.RequestScoped
-		s.storage.plain = s.storage.plain && p.Persistent() && p.ByPosition() && configs[i].Window == 0
+		s.storage.plain = s.storage.plain && p.Persistent() && p.ByPosition() && c.Window == 0
 		s.storage.snapshots = s.storage.snapshots || p.Persistent() && !p.ByPosition()
 	}
 	return nil
 }
 
+// A share is the cache of a state, and its part of the memory of all.
+type share struct {
+	kv.Config
+	part float64
+}
+
+// divide divides so many bytes among the caches of states, 0 = without bound, in proportion
+// to what a sequence that fills the context takes of each: a state with a window takes little.
+func divide(states []plan.StateDescriptor, bytes int64, context, chunk, snapshots int) []share {
+	all, total := make([]share, len(states)), 0.0
+	for i := range states {
+		c := StateStorage(&states[i], nil)
+		w := float64(pages(&c, context, chunk)) * float64(c.PageBytes)
+		if c.Fixed {
+			w *= 1 + float64(snapshots) // the state, and its snapshots
+		}
+		all[i], total = share{c, w}, total+w
+	}
+	for i := range all {
+		if all[i].part /= total; bytes > 0 {
+			all[i].MaxBytes = max(1, int64(float64(bytes)*all[i].part))
+		}
+	}
+	return all
+}
+
 // leastCache returns the least budget in which each state has a page.
-func leastCache(configs []kv.Config, weights []float64) int64 {
-	var total, least float64
-	for _, w := range weights {
-		total += w
+func leastCache(all []share) int64 {
+	least := 0.0
+	for i := range all {
+		least = max(least, float64(all[i].PageBytes)/all[i].part)
 	}
-	for i := range configs {
-		least = max(least, float64(configs[i].PageBytes)*total/weights[i])
-	}
-	return int64(math.Ceil(least)) + int64(len(configs)-1) // shares are rounded down
+	return int64(math.Ceil(least)) + int64(len(all)-1) // shares are rounded down
 }
 
 // A CacheError says that a budget for keys and values has no room for one page of each.
@@ -99,17 +111,19 @@ func pages(c *kv.Config, n, chunk int) int {
 	return p
 }
 
-// capacity returns how many tokens a sequence may have: as many as the context, unless there
-// is memory for the keys and values of fewer, even for one that is alone.
-func (s *Scheduler) capacity() int {
-	return sort.Search(s.x.Config().Context, func(n int) bool { // the first whose next one does not fit
-		for _, p := range s.storage.pools {
-			cfg := p.Cache().Config()
-			if pages(&cfg, n+1, 1) > p.Cache().Stats().Limit {
-				return true
-			}
-		}
-		return false
+// usualSnapshots is the default of [Config.Snapshots].
+const usualSnapshots = 4
+
+// Capacity returns how many tokens a sequence may have: as many as the context, unless so many
+// bytes, which a scheduler divides among the caches of the states, are memory for the keys and
+// values of fewer, even for one that is alone. Steps compute up to chunk tokens of a prompt.
+func Capacity(states []plan.StateDescriptor, bytes int64, context, chunk int) int {
+	return capacity(divide(states, bytes, context, chunk, usualSnapshots), context)
+}
+
+func capacity(all []share, context int) int {
+	return sort.Search(context, func(n int) bool { // the first whose next one does not fit
+		return slices.ContainsFunc(all, func(c share) bool { return pages(&c.Config, n+1, 1) > c.Limit() })
 	})
 }
 

@@ -57,6 +57,21 @@ type Cache struct {
 	closed  bool
 }
 
+// stride returns the bytes of a page with those that align the next.
+func (c *Config) stride() int { return (c.PageBytes + pageAlign - 1) / pageAlign * pageAlign }
+
+// Limit returns how many pages the budget allows.
+func (c *Config) Limit() int {
+	limit := math.MaxInt32
+	if c.MaxPages > 0 {
+		limit = min(limit, c.MaxPages)
+	}
+	if c.MaxBytes > 0 {
+		limit = int(min(int64(limit), c.MaxBytes/int64(c.stride())))
+	}
+	return limit
+}
+
 // New returns an empty cache. An invalid Config is reported as joined
 // *[ConfigError]s.
 func New(c Config) (*Cache, error) {
@@ -69,14 +84,7 @@ func New(c Config) (*Cache, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	stride := (c.PageBytes + pageAlign - 1) / pageAlign * pageAlign
-	limit := math.MaxInt32
-	if c.MaxPages > 0 {
-		limit = min(limit, c.MaxPages)
-	}
-	if c.MaxBytes > 0 {
-		limit = int(min(int64(limit), c.MaxBytes/int64(stride)))
-	}
+	stride, limit := c.stride(), c.Limit()
 	if limit == 0 {
 		return nil, &ConfigError{Field: "MaxBytes", Got: c.MaxBytes, Want: "room for one page or more"}
 	}

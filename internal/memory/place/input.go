@@ -194,6 +194,7 @@ type Input struct {
 	// Corrections are what runs of the model measured. They change predictions, not
 	// where tensors live.
 	Corrections []Correction
+	Packed      bool    // weights are expected to be packed, for which corrections are others
 	Batch       int     // sequences in a decode pass; 0 = 1
 	Text        int     // tokens of each of them that a decode pass is predicted after
 	Chunk       int     // tokens in a prefill pass; 0 = 512

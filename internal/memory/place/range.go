@@ -64,11 +64,17 @@ func Corrections(ratios map[string][]float64) (out []Correction) {
 	return out
 }
 
-// Class says what limits a placement: whether weights are streamed, how its
-// rates are known, which of them limits it, and about which part of the weights
-// is read from the SSD, in quarters.
-func (p *Placement) Class() string {
+// Class says what limits a placement: whether weights are streamed, packed or held as
+// their files have them, how its rates are known, which of them limits it, and about
+// which part of the weights is read from the SSD, in quarters.
+func (p *Placement) Class() string { return p.ClassAs(p.in.Packed) }
+
+// ClassAs is Class with weights that are packed, or not, whatever was expected.
+func (p *Placement) ClassAs(packed bool) string {
 	kind, rate := "held", "ram"
+	if packed {
+		kind = "packed"
+	}
 	part := 0.0
 	if p.Decode.SSDBytes > 0 && p.Decode.RAMBytes > 0 {
 		if part = p.Decode.SSDBytes / p.Decode.RAMBytes; part > 0.001 {

@@ -34,7 +34,7 @@ type history struct {
 
 const (
 	historyFile   = "runs.json"
-	historyFormat = "atenia.runs/2" // 1 compared with what was predicted after half a context
+	historyFormat = "atenia.runs/3" // 1 compared with what was predicted after half a context, 2 packed weights with others
 	mostRuns      = 20              // of a kind
 	mostKinds     = 200             // in the file
 	mostBytes     = 1 << 20

@@ -88,7 +88,7 @@ func TestHistoryDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, historyFile)
 	k := RunKind{"m", "x", "c"}
-	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/1","runs":[]}`, `{"format":"atenia.runs/2","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`} {
+	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/1","runs":[]}`, `{"format":"atenia.runs/3","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,7 @@ type Tally struct {
 	Delays            bool
 	Faults            int64
 	Streamed          time.Duration // of Decode.Took, while weights were streamed
+	Threaded          time.Duration // Decode.Took times the threads of each step
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
 	Sequences, Past   int64         // of the steps that decoded, all together, and the tokens of those
@@ -155,7 +156,7 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 		t.chosen = now
 	}
 	if offered := time.Duration(p.Threads) * took; p.Decode {
-		t.offered, t.phase = t.offered+offered, t.phase+offered
+		t.offered, t.phase, t.Threaded = t.offered+offered, t.phase+offered, t.Threaded+offered
 	} else {
 		t.delays(offered)
 	}
