@@ -55,9 +55,9 @@ func (a *Args) Bind(fn string, params ...string) ([]Value, error) {
 	return out, nil
 }
 
-// A Func is a filter, test or method: x | name(args), x is name(args),
+// A functionType is a filter, test or method: x | name(args), x is name(args),
 // x.name(args).
-type Func struct {
+type functionType struct {
 	Params []string // a final "?" marks an optional one; see [Args.Bind]
 	noKw   bool     // the parameters cannot be named
 	dyed   bool     // it takes texts as they are traced: see [takesDyed]
@@ -66,7 +66,7 @@ type Func struct {
 }
 
 // Apply runs f on x with arguments; name is for messages.
-func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
+func (f *functionType) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
 	if !f.dyed {
 		x, a = m.meantAll(x, a)
 	}
@@ -84,19 +84,21 @@ func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
 }
 
 // makeFunc makes a Func with parameters, separated by spaces.
-func makeFunc(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
-	return &Func{Params: strings.Fields(params), Fn: fn}
+func makeFunc(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *functionType {
+	return &functionType{Params: strings.Fields(params), Fn: fn}
 }
 
 // newPositional is def for methods that CPython writes in C.
-func newPositional(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
+func newPositional(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *functionType {
 	f := makeFunc(params, fn)
 	f.noKw = true
 	return f
 }
 
 // newRaw makes a Func that receives its arguments unparsed.
-func newRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *Func { return &Func{raw: fn} }
+func newRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *functionType {
+	return &functionType{raw: fn}
+}
 
 // isCallable is Python's callable().
 func isCallable(v Value) bool {

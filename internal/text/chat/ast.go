@@ -9,8 +9,8 @@ type Expr interface {
 	isExpr()
 }
 
-// A Stmt is a statement: literal text, an output or a tag.
-type Stmt interface {
+// A stmt is a statement: literal text, an output or a tag.
+type stmt interface {
 	position() Pos
 	isStmt()
 }
@@ -103,8 +103,8 @@ type (
 		X                 Expr
 		Start, Stop, Step Expr // each may be nil
 	}
-	// ArgsExpr is the arguments of a call.
-	ArgsExpr struct {
+	// argsExpr is the arguments of a call.
+	argsExpr struct {
 		Pos   []Expr
 		Named []kwExpr
 		Star  Expr // *args
@@ -118,23 +118,23 @@ type (
 	callExpr struct {
 		Pos
 		Fn   Expr
-		Args ArgsExpr
+		Args argsExpr
 	}
 	// filterExpr is x | name(…).
 	filterExpr struct {
 		Pos
 		X    Expr // nil: the text of the enclosing block
 		Name string
-		Fn   *Func // nil: unknown, an error when reached
-		Args ArgsExpr
+		Fn   *functionType // nil: unknown, an error when reached
+		Args argsExpr
 	}
 	// testExpr is x is name(…).
 	testExpr struct {
 		Pos
 		X    Expr
 		Name string
-		Fn   *Func
-		Args ArgsExpr
+		Fn   *functionType
+		Args argsExpr
 	}
 )
 
@@ -150,21 +150,21 @@ type (
 	ifStmt struct {
 		Pos
 		Tests  []Expr
-		Bodies [][]Stmt // one more than tests when there is an else
+		Bodies [][]stmt // one more than tests when there is an else
 	}
 	// forStmt is {% for %}.
 	forStmt struct {
 		Pos
 		Target     *Target
 		Iter, Test Expr
-		Body, Els  []Stmt
+		Body, Els  []stmt
 		Recursive  bool
 
-		Body0, Els0 Entry     // opening the body's and the else's scope
-		Fn          *FuncInfo // of a recursive loop
+		Body0, Els0 entry     // opening the body's and the else's scope
+		Fn          *funcInfo // of a recursive loop
 		LoopSlot    int       // of the variable loop, or -1
-		TestFn      *FuncInfo // the test runs as a function of its own
-		TestEntry   Entry
+		TestFn      *funcInfo // the test runs as a function of its own
+		TestEntry   entry
 		TestTarget  *Target
 	}
 	// assignStmt is {% set a = x %}.
@@ -179,24 +179,24 @@ type (
 		Pos
 		Target *Target
 		Filter *filterExpr // may be nil
-		Body   []Stmt
-		Scope  Entry
+		Body   []stmt
+		Scope  entry
 		Export bool
 	}
 	// filterBlockStmt is {% filter %}.
 	filterBlockStmt struct {
 		Pos
 		Filter *filterExpr
-		Body   []Stmt
-		Scope  Entry
+		Body   []stmt
+		Scope  entry
 	}
 	// withStmt is {% with %}; autoescape false is one without targets.
 	withStmt struct {
 		Pos
 		Targets []*Target
 		Values  []Expr
-		Body    []Stmt
-		Scope   Entry
+		Body    []stmt
+		Scope   entry
 	}
 	// macroStmt is {% macro %}.
 	macroStmt struct {
@@ -222,10 +222,10 @@ type (
 		Name     string
 		Scoped   bool
 		required bool
-		Body     []Stmt
+		Body     []stmt
 
-		Fn     *FuncInfo
-		Scope  Entry
+		Fn     *funcInfo
+		Scope  entry
 		Self   int                // slot of self, or -1
 		Super  int                // slot of super, or -1
 		Locals map[string]SlotRef // variables visible in a scoped block
@@ -243,10 +243,10 @@ type macroDef struct {
 	Name     string // empty: anonymous
 	Params   []*Target
 	Defaults []Expr // of the last parameters
-	Body     []Stmt
+	Body     []stmt
 
-	Fn                     *FuncInfo
-	Scope                  Entry
+	Fn                     *funcInfo
+	Scope                  entry
 	Caller, Kwargs, VarArg int // slots of the special variables, or -1
 	ExplicitCaller         bool
 }
@@ -295,8 +295,8 @@ func (t *Target) clone() *Target {
 	return &c
 }
 
-// Entry is what happens to a function's slots where a scope opens.
-type Entry struct {
+// entry is what happens to a function's slots where a scope opens.
+type entry struct {
 	Loads []slotLoad
 	Clear []int // every slot of the scope, emptied when it closes
 }
@@ -309,10 +309,10 @@ type slotLoad struct {
 	Name string  // loadResolve
 }
 
-// A FuncInfo describes what runs in one frame: the template, a macro, a block,
+// A funcInfo describes what runs in one frame: the template, a macro, a block,
 // a recursive loop, a loop's test.
-type FuncInfo struct {
-	parent *FuncInfo
+type funcInfo struct {
+	parent *funcInfo
 	Slots  int
 	ids    map[slotID]int
 }
@@ -322,7 +322,7 @@ type slotID struct {
 	name  string
 }
 
-func (f *FuncInfo) slot(level int, name string) int {
+func (f *funcInfo) slot(level int, name string) int {
 	id := slotID{level, name}
 	s, ok := f.ids[id]
 	if !ok {

@@ -225,7 +225,7 @@ func attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 }
 
 // boundMethod binds a method to its object.
-func boundMethod(_ *Machine, name string, x Value, f *Func) Value {
+func boundMethod(_ *Machine, name string, x Value, f *functionType) Value {
 	if f == nil {
 		return nil
 	}

@@ -43,11 +43,11 @@ func (b byteString) Repr(m *Machine) (string, error) {
 	return s.String(), nil
 }
 
-var bytesMethods map[string]*Func
+var bytesMethods map[string]*functionType
 
 func defineBytes() {
 	stringMethods["encode"] = makeFunc("encoding? errors?", encodeMethod)
-	bytesMethods = map[string]*Func{
+	bytesMethods = map[string]*functionType{
 		"decode": makeFunc("encoding? errors?", decodeMethod),
 		"hex": newPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			return hex.EncodeToString([]byte(x.(byteString))), m.Alloc(2 * len(x.(byteString)))

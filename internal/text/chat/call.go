@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-func (m *interp) args(f *frame, a *ArgsExpr) (*Args, error) {
+func (m *interp) args(f *frame, a *argsExpr) (*Args, error) {
 	pos, err := m.evalAll(f, a.Pos)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (c *Control) sign(r rune) (int, bool) {
 
 // textsOf returns the texts that a template has, but for those that are only compared, and
 // names of items. It tells their nodes which they are.
-func textsOf(body []Stmt) []string {
+func textsOf(body []stmt) []string {
 	var texts []string
 	var visit func(any)
 	compound := func(n any) {

@@ -18,13 +18,13 @@ import (
 type drawer struct {
 	*rand.Rand
 	filters, tests []string
-	methods        []*Func
+	methods        []*functionType
 	names          []string // of methods
 }
 
 func newDrawer(seed uint64) *drawer {
 	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 1)), filters: slices.Sorted(maps.Keys(filters)), tests: slices.Sorted(maps.Keys(tests))}
-	for _, table := range []map[string]*Func{stringMethods, markupMethods, listMethods, dictMethods, bytesMethods} {
+	for _, table := range []map[string]*functionType{stringMethods, markupMethods, listMethods, dictMethods, bytesMethods} {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			d.names, d.methods = append(d.names, name), append(d.methods, table[name])
 		}
@@ -82,7 +82,7 @@ func (d *drawer) expr(depth int) string {
 	return "((" + x + ") ~ (" + y() + ") ~ " + d.text() + ")"
 }
 
-func (d *drawer) args(f *Func, arg func() string) string {
+func (d *drawer) args(f *functionType, arg func() string) string {
 	n := len(f.Params)
 	if f.raw != nil {
 		n = 2

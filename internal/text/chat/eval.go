@@ -236,7 +236,7 @@ func (m *interp) evalFilter(f *frame, x *filterExpr) (Value, error) {
 }
 
 // apply runs a filter or test, which the resolver has looked up.
-func (m *interp) apply(f *frame, kind string, v Value, name string, fn *Func, args *ArgsExpr) (Value, error) {
+func (m *interp) apply(f *frame, kind string, v Value, name string, fn *functionType, args *argsExpr) (Value, error) {
 	if fn == nil {
 		return nil, fail(kindName, "%s", unknown(kind, name))
 	}

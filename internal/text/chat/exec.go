@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-func (m *interp) run(f *frame, body []Stmt) (flow, error) {
+func (m *interp) run(f *frame, body []stmt) (flow, error) {
 	if err := m.Enter(); err != nil {
 		return flowNext, err
 	}
@@ -23,7 +23,7 @@ func (m *interp) run(f *frame, body []Stmt) (flow, error) {
 }
 
 // exec runs one statement.
-func (m *interp) exec(f *frame, s Stmt) (flow, error) {
+func (m *interp) exec(f *frame, s stmt) (flow, error) {
 	switch s := s.(type) {
 	case *outputStmt:
 		return m.execOutput(f, s)
@@ -216,7 +216,7 @@ func (m *interp) assign(f *frame, t *Target, v Value, export bool) error {
 
 // captured runs the body of a block in its scope, which stays open, and returns
 // its text. A break or continue ends the block early.
-func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl flow, err error) {
+func (m *interp) captured(f *frame, e entry, body []stmt) (text string, fl flow, err error) {
 	if err = m.open(f, e); err == nil {
 		text, err = m.capture(func() (err error) {
 			fl, err = m.run(f, body)

@@ -6,7 +6,7 @@ import (
 
 // filters holds the filters of Jinja 3.1 by name, with tojson as transformers
 // defines it. Text ones are in filtertext.go, sequence ones in filterseq.go.
-var filters map[string]*Func
+var filters map[string]*functionType
 
 // refusedFilters are left out, each for its reason.
 var refusedFilters = map[string]string{
@@ -16,7 +16,7 @@ var refusedFilters = map[string]string{
 }
 
 func defineFilters() {
-	filters = map[string]*Func{
+	filters = map[string]*functionType{
 		"abs": makeFunc("", absFilter), "round": makeFunc("precision? method?", roundFilter), "int": makeFunc("default? base?", intFilter),
 		"float": makeFunc("default?", floatFilter), "filesizeformat": makeFunc("binary?", fileSize),
 

@@ -17,9 +17,9 @@ func soft(m *Machine, x Value) (Value, error) {
 }
 
 // textual is a filter that applies a method of str to the value's text.
-func textual(name string) *Func {
+func textual(name string) *functionType {
 	f := stringMethods[name]
-	return &Func{Params: f.Params, Fn: func(m *Machine, x Value, a []Value) (Value, error) {
+	return &functionType{Params: f.Params, Fn: func(m *Machine, x Value, a []Value) (Value, error) {
 		s, err := soft(m, x)
 		if err != nil {
 			return nil, err

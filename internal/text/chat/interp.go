@@ -51,7 +51,7 @@ func (s *scope) export(name string, v Value) {
 }
 
 // newFrame returns the frame of a call, its variables without values.
-func (m *interp) newFrame(fn *FuncInfo, up *frame, ctx *scope) (*frame, error) {
+func (m *interp) newFrame(fn *funcInfo, up *frame, ctx *scope) (*frame, error) {
 	if err := m.Alloc(16 * fn.Slots); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (f *frame) at(r SlotRef) *Value {
 }
 
 // open gives the variables of a scope their first values.
-func (m *interp) open(f *frame, e Entry) error {
+func (m *interp) open(f *frame, e entry) error {
 	for _, l := range e.Loads {
 		switch l.Kind {
 		case loadResolve:
@@ -84,14 +84,14 @@ func (m *interp) open(f *frame, e Entry) error {
 	return m.Step(len(e.Clear) / 8)
 }
 
-func (m *interp) close(f *frame, e Entry) {
+func (m *interp) close(f *frame, e entry) {
 	for _, s := range e.Clear {
 		f.slots[s] = missing
 	}
 }
 
 // within runs a body in a scope of its own.
-func (m *interp) within(f *frame, e Entry, body []Stmt) (flow, error) {
+func (m *interp) within(f *frame, e entry, body []stmt) (flow, error) {
 	if err := m.open(f, e); err != nil {
 		return flowNext, err
 	}

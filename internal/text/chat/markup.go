@@ -7,7 +7,7 @@ import (
 )
 
 // markupMethods are those that Markup has and str has not.
-var markupMethods = map[string]*Func{
+var markupMethods = map[string]*functionType{
 	"striptags": makeFunc("", stripTags),
 	"unescape": makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := text(x)

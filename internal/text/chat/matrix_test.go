@@ -24,7 +24,7 @@ func operations() (ops []string) {
 	}
 	with(" | %s%s", slices.Sorted(maps.Keys(filters)), "", "('x')", "(1)", "(100000)", "('x', 'y')", "(attribute='a')")
 	methods := map[string]bool{}
-	for _, of := range []map[string]*Func{stringMethods, bytesMethods, listMethods, tupleMethods, dictMethods, markupMethods} {
+	for _, of := range []map[string]*functionType{stringMethods, bytesMethods, listMethods, tupleMethods, dictMethods, markupMethods} {
 		for name := range of {
 			methods[name] = true
 		}

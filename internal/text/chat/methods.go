@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-var listMethods, tupleMethods, dictMethods map[string]*Func
+var listMethods, tupleMethods, dictMethods map[string]*functionType
 
 // The tables of the library name functions that look names up in the tables,
 // so literals would be an initialization cycle. Filters take methods, and tests
@@ -24,14 +24,14 @@ func init() {
 }
 
 func defineMethods() {
-	listMethods = map[string]*Func{
+	listMethods = map[string]*functionType{
 		"index": newPositional("value start? stop?", indexMethod), "count": newPositional("value", countItems),
 		"copy": newPositional("", func(_ *Machine, x Value, _ []Value) (Value, error) {
 			return &List{Items: x.(*List).Items}, nil
 		}),
 	}
-	tupleMethods = map[string]*Func{"index": listMethods["index"], "count": listMethods["count"]}
-	dictMethods = map[string]*Func{
+	tupleMethods = map[string]*functionType{"index": listMethods["index"], "count": listMethods["count"]}
+	dictMethods = map[string]*functionType{
 		"get": newPositional("key default?", func(m *Machine, x Value, a []Value) (Value, error) {
 			if v, ok, err := m.Lookup(x.(*Map), a[0]); ok || err != nil {
 				return v, err
@@ -49,7 +49,7 @@ func defineMethods() {
 	}
 }
 
-func viewMethod(kind string) *Func {
+func viewMethod(kind string) *functionType {
 	return makeFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) {
 		return &view{M: x.(*Map), Kind: kind}, nil
 	})

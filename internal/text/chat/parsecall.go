@@ -2,7 +2,7 @@ package chat
 
 import "slices"
 
-func (p *parser) callArgs() (a ArgsExpr, err error) {
+func (p *parser) callArgs() (a argsExpr, err error) {
 	at := p.cur.pos
 	bad := func() error { return p.errorAt(at, "call", "invalid order of arguments") }
 	err = p.items(")", func() (err error) {

@@ -22,7 +22,7 @@ type parser struct {
 }
 
 // parseTemplate reads a template into a tree whose names are not yet resolved.
-func parseTemplate(name, source string) (body []Stmt, err error) {
+func parseTemplate(name, source string) (body []stmt, err error) {
 	if len(source) > maxSource {
 		return nil, &SyntaxError{Name: name, Line: 1, Col: 1, Msg: fmt.Sprintf("template of %d bytes, at most %d", len(source), maxSource)}
 	}
@@ -100,7 +100,7 @@ func (p *parser) leave() { p.nest-- }
 
 // body parses up to one of the end tags, separated by spaces, consumes it and
 // returns it. Without end tags it parses to the end of the source.
-func (p *parser) body(ends string) (body []Stmt, end string, err error) {
+func (p *parser) body(ends string) (body []stmt, end string, err error) {
 	if err := p.enter(); err != nil {
 		return nil, "", err
 	}
@@ -147,7 +147,7 @@ func (p *parser) body(ends string) (body []Stmt, end string, err error) {
 }
 
 // block parses the rest of an opening tag and the body behind it.
-func (p *parser) block(ends string) ([]Stmt, string, error) {
+func (p *parser) block(ends string) ([]stmt, string, error) {
 	if _, err := p.accept(":"); err != nil {
 		return nil, "", err
 	}
@@ -158,7 +158,7 @@ func (p *parser) block(ends string) ([]Stmt, string, error) {
 }
 
 // statement parses one tag, the current token being its name.
-func (p *parser) statement(ends string) ([]Stmt, error) {
+func (p *parser) statement(ends string) ([]stmt, error) {
 	t := p.cur
 	if t.kind != tokName {
 		return nil, p.errorAt(t.pos, t.describe(), "expected a tag name, got %q", t.describe())
@@ -189,10 +189,10 @@ var refusedTags = map[string]string{
 }
 
 // statements holds the parser of each tag; it starts after the tag's name.
-var statements map[string]func(*parser, Pos) ([]Stmt, error)
+var statements map[string]func(*parser, Pos) ([]stmt, error)
 
 func init() { // a literal would be an initialization cycle
-	statements = map[string]func(*parser, Pos) ([]Stmt, error){
+	statements = map[string]func(*parser, Pos) ([]stmt, error){
 		"if": (*parser).ifTag, "for": (*parser).forTag, "set": (*parser).setTag, "print": (*parser).printTag,
 		"macro": (*parser).macroTag, "call": (*parser).callTag, "filter": (*parser).filterTag, "with": (*parser).withTag,
 		"block": (*parser).blockTag, "generation": (*parser).generationTag, "autoescape": (*parser).autoescapeTag,
@@ -200,7 +200,7 @@ func init() { // a literal would be an initialization cycle
 	}
 }
 
-func (p *parser) ifTag(at Pos) ([]Stmt, error) {
+func (p *parser) ifTag(at Pos) ([]stmt, error) {
 	s := &ifStmt{Pos: at}
 	for {
 		x, err := p.tuple(tupleOpts{})
@@ -222,11 +222,11 @@ func (p *parser) ifTag(at Pos) ([]Stmt, error) {
 			}
 			s.Bodies = append(s.Bodies, body)
 		}
-		return []Stmt{s}, nil
+		return []stmt{s}, nil
 	}
 }
 
-func (p *parser) forTag(at Pos) ([]Stmt, error) {
+func (p *parser) forTag(at Pos) ([]stmt, error) {
 	s := &forStmt{Pos: at, LoopSlot: -1}
 	var err error
 	if s.Target, err = p.target(false); err != nil {
@@ -259,13 +259,13 @@ func (p *parser) forTag(at Pos) ([]Stmt, error) {
 			return nil, err
 		}
 		if s.Els == nil {
-			s.Els = []Stmt{}
+			s.Els = []stmt{}
 		}
 	}
-	return []Stmt{s}, nil
+	return []stmt{s}, nil
 }
 
-func (p *parser) setTag(at Pos) ([]Stmt, error) {
+func (p *parser) setTag(at Pos) ([]stmt, error) {
 	t, err := p.target(true)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (p *parser) setTag(at Pos) ([]Stmt, error) {
 		return nil, err
 	} else if ok {
 		x, err := p.tuple(tupleOpts{cond: true})
-		return []Stmt{&assignStmt{Pos: at, Target: t, X: x}}, err
+		return []stmt{&assignStmt{Pos: at, Target: t, X: x}}, err
 	}
 	s := &assignBlockStmt{Pos: at, Target: t}
 	x, err := p.filters(nil, false)
@@ -285,11 +285,11 @@ func (p *parser) setTag(at Pos) ([]Stmt, error) {
 		s.Filter = x.(*filterExpr)
 	}
 	s.Body, _, err = p.block("endset")
-	return []Stmt{s}, err
+	return []stmt{s}, err
 }
 
-func (p *parser) printTag(Pos) ([]Stmt, error) {
-	var out []Stmt
+func (p *parser) printTag(Pos) ([]stmt, error) {
+	var out []stmt
 	for !p.is(tokTagEnd) {
 		if len(out) > 0 {
 			if _, err := p.expect(","); err != nil {
@@ -352,7 +352,7 @@ func newMacroDef(at Pos, name string) *macroDef {
 	return &macroDef{Pos: at, Name: name, Caller: -1, Kwargs: -1, VarArg: -1}
 }
 
-func (p *parser) macroTag(at Pos) ([]Stmt, error) {
+func (p *parser) macroTag(at Pos) ([]stmt, error) {
 	t, err := p.expect(tokName)
 	if err != nil {
 		return nil, err
@@ -365,10 +365,10 @@ func (p *parser) macroTag(at Pos) ([]Stmt, error) {
 		return nil, err
 	}
 	d.Body, _, err = p.block("endmacro")
-	return []Stmt{&macroStmt{Pos: at, Def: d}}, err
+	return []stmt{&macroStmt{Pos: at, Def: d}}, err
 }
 
-func (p *parser) callTag(at Pos) ([]Stmt, error) {
+func (p *parser) callTag(at Pos) ([]stmt, error) {
 	d := newMacroDef(at, "")
 	if p.is("(") {
 		if err := p.signature(d); err != nil {
@@ -384,20 +384,20 @@ func (p *parser) callTag(at Pos) ([]Stmt, error) {
 		return nil, p.errorAt(at, "call", "expected a call")
 	}
 	d.Body, _, err = p.block("endcall")
-	return []Stmt{&callStmt{Pos: at, Call: c, Def: d}}, err
+	return []stmt{&callStmt{Pos: at, Call: c, Def: d}}, err
 }
 
-func (p *parser) filterTag(at Pos) ([]Stmt, error) {
+func (p *parser) filterTag(at Pos) ([]stmt, error) {
 	x, err := p.filters(nil, true)
 	if err != nil {
 		return nil, err
 	}
 	s := &filterBlockStmt{Pos: at, Filter: x.(*filterExpr)}
 	s.Body, _, err = p.block("endfilter")
-	return []Stmt{s}, err
+	return []stmt{s}, err
 }
 
-func (p *parser) withTag(at Pos) ([]Stmt, error) {
+func (p *parser) withTag(at Pos) ([]stmt, error) {
 	s := &withStmt{Pos: at}
 	for !p.is(tokTagEnd) {
 		if len(s.Targets) > 0 {
@@ -420,10 +420,10 @@ func (p *parser) withTag(at Pos) ([]Stmt, error) {
 	}
 	var err error
 	s.Body, _, err = p.block("endwith")
-	return []Stmt{s}, err
+	return []stmt{s}, err
 }
 
-func (p *parser) blockTag(at Pos) ([]Stmt, error) {
+func (p *parser) blockTag(at Pos) ([]stmt, error) {
 	t, err := p.expect(tokName)
 	if err != nil {
 		return nil, err
@@ -442,17 +442,17 @@ func (p *parser) blockTag(at Pos) ([]Stmt, error) {
 		return nil, p.errorAt(at, "block", "required block %q without a template that fills it", b.Name)
 	}
 	_, err = p.acceptName(b.Name)
-	return []Stmt{b}, err
+	return []stmt{b}, err
 }
 
-func (p *parser) generationTag(at Pos) ([]Stmt, error) {
+func (p *parser) generationTag(at Pos) ([]stmt, error) {
 	d := newMacroDef(at, "")
 	var err error
 	d.Body, _, err = p.block("endgeneration")
-	return []Stmt{&generationStmt{Pos: at, Def: d}}, err
+	return []stmt{&generationStmt{Pos: at, Def: d}}, err
 }
 
-func (p *parser) autoescapeTag(at Pos) ([]Stmt, error) {
+func (p *parser) autoescapeTag(at Pos) ([]stmt, error) {
 	x, err := p.expression(true)
 	if err != nil {
 		return nil, err
@@ -462,15 +462,15 @@ func (p *parser) autoescapeTag(at Pos) ([]Stmt, error) {
 	}
 	s := &withStmt{Pos: at}
 	s.Body, _, err = p.block("endautoescape")
-	return []Stmt{s}, err
+	return []stmt{s}, err
 }
 
-func (p *parser) breakTag(at Pos) ([]Stmt, error) {
-	return []Stmt{&loopCtlStmt{Pos: at, Flow: flowBreak}}, nil
+func (p *parser) breakTag(at Pos) ([]stmt, error) {
+	return []stmt{&loopCtlStmt{Pos: at, Flow: flowBreak}}, nil
 }
 
-func (p *parser) continueTag(at Pos) ([]Stmt, error) {
-	return []Stmt{&loopCtlStmt{Pos: at, Flow: flowContinue}}, nil
+func (p *parser) continueTag(at Pos) ([]stmt, error) {
+	return []stmt{&loopCtlStmt{Pos: at, Flow: flowContinue}}, nil
 }
 
 // reserved reports the names that are constants.

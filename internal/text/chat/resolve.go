@@ -23,7 +23,7 @@ type resolver struct {
 
 // A library holds the filters and tests that templates may use.
 type library struct {
-	Filters, Tests map[string]*Func
+	Filters, Tests map[string]*functionType
 	Unknown        func(kind, name string) string // why a name is in neither
 }
 
@@ -45,15 +45,15 @@ func (r *resolver) errorAt(at Pos, construct, format string, args ...any) {
 
 // A program is a resolved template.
 type program struct {
-	Body   []Stmt
-	Fn     *FuncInfo
-	Scope  Entry
+	Body   []stmt
+	Fn     *funcInfo
+	Scope  entry
 	Self   int // slot of self, or -1
 	Blocks map[string]*blockStmt
 }
 
 // resolve turns a tree into a program.
-func resolve(name string, body []Stmt, lib *library) (*program, error) {
+func resolve(name string, body []stmt, lib *library) (*program, error) {
 	r := &resolver{name: name, lib: lib, blocks: map[string]*blockStmt{}}
 	for _, s := range body {
 		if n := tooDeep(s, maxNesting); n != nil {
@@ -81,11 +81,11 @@ func resolve(name string, body []Stmt, lib *library) (*program, error) {
 	return p, r.err
 }
 
-func newFunc(parent *FuncInfo) *FuncInfo { return &FuncInfo{parent: parent, ids: map[slotID]int{}} }
+func newFunc(parent *funcInfo) *funcInfo { return &funcInfo{parent: parent, ids: map[slotID]int{}} }
 
 // entryOf lists the loads of a scope; it is called once the scope's names are complete.
-func entryOf(s *symbols) Entry {
-	var e Entry
+func entryOf(s *symbols) entry {
+	var e entry
 	for slot, l := range s.loads {
 		e.Clear = append(e.Clear, slot)
 		if l.kind == loadParam {
@@ -102,7 +102,7 @@ func entryOf(s *symbols) Entry {
 	return e
 }
 
-func refFrom(fn *FuncInfo, v varRef) SlotRef {
+func refFrom(fn *funcInfo, v varRef) SlotRef {
 	hops := 0
 	for fn != v.fn {
 		fn = fn.parent
@@ -111,7 +111,7 @@ func refFrom(fn *FuncInfo, v varRef) SlotRef {
 	return SlotRef{hops, v.slot}
 }
 
-func (r *resolver) findBlocks(body []Stmt) {
+func (r *resolver) findBlocks(body []stmt) {
 	var visit func(any)
 	visit = func(n any) {
 		if b, ok := n.(*blockStmt); ok {
@@ -163,7 +163,7 @@ func (r *resolver) target(p place, t *Target) {
 	}
 }
 
-func (r *resolver) body(p place, body []Stmt) {
+func (r *resolver) body(p place, body []stmt) {
 	for _, s := range body {
 		if r.err != nil || r.work > maxWork {
 			return
@@ -172,7 +172,7 @@ func (r *resolver) body(p place, body []Stmt) {
 	}
 }
 
-func (r *resolver) stmt(p place, s Stmt) {
+func (r *resolver) stmt(p place, s stmt) {
 	switch s := s.(type) {
 	case *outputStmt:
 		if s.X != nil {
@@ -251,7 +251,7 @@ func (r *resolver) stmt(p place, s Stmt) {
 	}
 }
 
-func (r *resolver) scanAll(s *symbols, body []Stmt) {
+func (r *resolver) scanAll(s *symbols, body []stmt) {
 	for _, n := range body {
 		r.scan(s, n)
 	}
@@ -386,7 +386,7 @@ func (r *resolver) expr(p place, x Expr) {
 	exprChildren(x, func(c any) { r.expr(p, c.(Expr)) })
 }
 
-func (r *resolver) known(p place, at Pos, kind, name string, f *Func) {
+func (r *resolver) known(p place, at Pos, kind, name string, f *functionType) {
 	if f == nil && !p.soft {
 		r.errorAt(at, name, "%s", r.lib.Unknown(kind, name))
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // mapped is a method without arguments from string to string.
-func mapped(fn func(string) string) *Func {
+func mapped(fn func(string) string) *functionType {
 	return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := text(x)
 		if err := m.Alloc(2 * len(s)); err != nil {
@@ -18,7 +18,7 @@ func mapped(fn func(string) string) *Func {
 }
 
 // asks makes a method without arguments from a predicate of strings.
-func asks(fn func(string) bool) *Func {
+func asks(fn func(string) bool) *functionType {
 	return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := text(x)
 		if err := m.Scan(s); err != nil {
@@ -29,10 +29,10 @@ func asks(fn func(string) bool) *Func {
 }
 
 // stringMethods are the methods of str.
-var stringMethods map[string]*Func
+var stringMethods map[string]*functionType
 
 func defineStringMethods() {
-	stringMethods = map[string]*Func{
+	stringMethods = map[string]*functionType{
 		"upper": mapped(upper), "lower": mapped(lower), "casefold": mapped(casefold), "title": mapped(title),
 		"capitalize": mapped(capitalize), "swapcase": mapped(swapcase),
 		"isalnum": asks(every(isAlnum)), "isalpha": asks(every(unicode.IsLetter)), "isascii": asks(isASCII),

@@ -18,7 +18,7 @@ const (
 
 // A varRef is a slot of a function.
 type varRef struct {
-	fn   *FuncInfo
+	fn   *funcInfo
 	slot int
 }
 
@@ -32,13 +32,13 @@ type load struct {
 type symbols struct {
 	level  int
 	parent *symbols
-	fn     *FuncInfo
+	fn     *funcInfo
 	refs   map[string]int // name → slot of fn
 	loads  map[int]load
 	stores map[string]bool
 }
 
-func newSymbols(parent *symbols, fn *FuncInfo) *symbols {
+func newSymbols(parent *symbols, fn *funcInfo) *symbols {
 	s := &symbols{parent: parent, fn: fn, refs: map[string]int{}, loads: map[int]load{}, stores: map[string]bool{}}
 	if parent != nil {
 		s.level = parent.level + 1
@@ -162,7 +162,7 @@ func (r *resolver) scan(s *symbols, n any) {
 	}
 }
 
-func (r *resolver) scanIf(s *symbols, tests []Expr, bodies [][]Stmt) {
+func (r *resolver) scanIf(s *symbols, tests []Expr, bodies [][]stmt) {
 	r.work += 4 * (len(s.refs) + 1) // copies
 	if r.work > maxWork {
 		return

@@ -5,24 +5,24 @@ import (
 )
 
 // tests holds the tests of Jinja 3.1 by name.
-var tests map[string]*Func
+var tests map[string]*functionType
 
 func defineTests() {
-	is := func(f func(x Value) bool) *Func {
+	is := func(f func(x Value) bool) *functionType {
 		return makeFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) { return f(x), nil })
 	}
-	comparison := func(op string) *Func {
+	comparison := func(op string) *functionType {
 		return newPositional("other", func(m *Machine, x Value, a []Value) (Value, error) {
 			ok, err := m.Compare(op, x, a[0])
 			return ok, err
 		})
 	}
-	remainder := func(want int64) *Func {
+	remainder := func(want int64) *functionType {
 		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			return remainderIs(m, x, int64(2), want)
 		})
 	}
-	cased := func(f func(string) bool) *Func {
+	cased := func(f func(string) bool) *functionType {
 		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			s, err := m.Str(x)
 			if err != nil {
@@ -34,7 +34,7 @@ func defineTests() {
 			return f(m.plain(s)), nil
 		})
 	}
-	named := func(table *map[string]*Func) *Func {
+	named := func(table *map[string]*functionType) *functionType {
 		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			if _, err := m.Hash(x); err != nil {
 				return nil, err
@@ -44,7 +44,7 @@ func defineTests() {
 		})
 	}
 	isUndefined := func(x Value) bool { _, ok := x.(*undefined); return ok }
-	tests = map[string]*Func{
+	tests = map[string]*functionType{
 		"odd": remainder(1), "even": remainder(0),
 		"divisibleby": makeFunc("num", func(m *Machine, x Value, a []Value) (Value, error) {
 			return remainderIs(m, x, a[0], 0)

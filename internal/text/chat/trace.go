@@ -20,7 +20,7 @@ import (
 // operation that loses the dye is safe: it makes a control token of the template a text.
 //
 // Whatever looks at characters sees the ones that are meant, by [Machine.plain] or a
-// [shown], so that the text is the one without tracing. [Func.Apply] sees to it for all
+// [shown], so that the text is the one without tracing. [functionType.Apply] sees to it for all
 // but the functions in a list, takesDyed.
 type tracer struct {
 	*Control         // nil: nothing is traced
@@ -272,7 +272,7 @@ var takesDyed = struct{ filters, methods string }{
 }
 
 func markTraced() {
-	mark := func(names string, tables ...map[string]*Func) {
+	mark := func(names string, tables ...map[string]*functionType) {
 		for name := range strings.FieldsSeq(names) {
 			for _, table := range tables {
 				if f := table[name]; f != nil {

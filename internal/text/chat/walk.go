@@ -7,7 +7,7 @@ func children(n any, f func(any)) {
 	switch n := n.(type) {
 	case Expr:
 		exprChildren(n, f)
-	case Stmt:
+	case stmt:
 		stmtChildren(n, f)
 	case *macroDef:
 		each(n.Params, f)
@@ -32,7 +32,7 @@ func some(f func(any), list ...Expr) {
 	}
 }
 
-func (a *ArgsExpr) walk(f func(any)) {
+func (a *argsExpr) walk(f func(any)) {
 	each(a.Pos, f)
 	for _, k := range a.Named {
 		f(k.X)
@@ -83,7 +83,7 @@ func exprChildren(n Expr, f func(any)) {
 	}
 }
 
-func stmtChildren(n Stmt, f func(any)) {
+func stmtChildren(n stmt, f func(any)) {
 	switch n := n.(type) {
 	case *outputStmt:
 		some(f, n.X)
@@ -145,7 +145,7 @@ func tooDeep(n any, max int) any {
 
 // undeclared returns which of the names are read in body before body sets
 // them, not looking into blocks.
-func undeclared(body []Stmt, names ...string) map[string]bool {
+func undeclared(body []stmt, names ...string) map[string]bool {
 	watch := map[string]bool{}
 	for _, n := range names {
 		watch[n] = true

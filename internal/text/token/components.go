@@ -22,7 +22,7 @@ type pattern struct {
 }
 
 // matcher returns the pattern's text and its implementation, that of [matcherOf].
-func (l *loader) matcher(p pattern, path string) (string, Matcher, segmenter) {
+func (l *loader) matcher(p pattern, path string) (string, matcher, segmenter) {
 	switch {
 	case p.String != nil && p.Regex == nil:
 		return *p.String, literal(*p.String), nil
@@ -197,7 +197,7 @@ func (l *loader) replacement(raw json.RawMessage, path string) replacement {
 	return replacement{Name: name, Match: m, All: all, Least: least, Content: f.Content}
 }
 
-func (l *loader) behavior(b *Behavior, path string) Behavior {
+func (l *loader) behavior(b *behavior, path string) behavior {
 	if b == nil {
 		return isolatedMatch
 	}
@@ -223,7 +223,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTo
 		var f struct {
 			Type     string    `json:"type"`
 			Pattern  pattern   `json:"pattern"`
-			Behavior *Behavior `json:"behavior"`
+			Behavior *behavior `json:"behavior"`
 			Invert   bool      `json:"invert"`
 		}
 		if !l.read(raw, path, &f) {
@@ -247,7 +247,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTo
 	case "Punctuation":
 		var f struct {
 			Type     string    `json:"type"`
-			Behavior *Behavior `json:"behavior"`
+			Behavior *behavior `json:"behavior"`
 		}
 		l.read(raw, path, &f)
 		return &splitter{Name: kind, Match: oneOf(isBertPunctuation), How: l.behavior(f.Behavior, path)}

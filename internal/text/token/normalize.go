@@ -29,7 +29,7 @@ type (
 	// replacement is "Replace": every match becomes content.
 	replacement struct {
 		Name    string // the pattern as spelled in the file
-		Match   Matcher
+		Match   matcher
 		All     segmenter // finds all matches at once; nil: Match does, one by one
 		Least   int       // bytes of a match; 0 = 1
 		Content string

@@ -8,12 +8,12 @@ package token
 
 import "strings"
 
-// A Matcher returns the end of its match in s at i, or -1 for none. The end of an
+// A matcher returns the end of its match in s at i, or -1 for none. The end of an
 // empty match is i.
-type Matcher func(s string, i int) int
+type matcher func(s string, i int) int
 
 // anyOf tries alternatives in order.
-func anyOf(ms ...Matcher) Matcher {
+func anyOf(ms ...matcher) matcher {
 	return func(s string, i int) int {
 		for _, m := range ms {
 			if j := m(s, i); j >= 0 {
@@ -38,7 +38,7 @@ func runOf(s string, i int, c class, not bool) int {
 }
 
 // some is [classes]+.
-func some(c class) Matcher {
+func some(c class) matcher {
 	return func(s string, i int) int {
 		if j := runOf(s, i, c, false); j > i {
 			return j
@@ -48,7 +48,7 @@ func some(c class) Matcher {
 }
 
 // upTo is [classes]{1,n}.
-func upTo(c class, n int) Matcher {
+func upTo(c class, n int) matcher {
 	return func(s string, i int) int {
 		j := i
 		for k := 0; k < n && j < len(s); k++ {
@@ -67,7 +67,7 @@ func upTo(c class, n int) Matcher {
 
 // spaced is " ?[classes]+", or with other set " ?[^classes]+"; followed by
 // tail*.
-func spaced(c class, other bool, tail string) Matcher {
+func spaced(c class, other bool, tail string) matcher {
 	return func(s string, i int) int {
 		j := i
 		if s[i] == ' ' {
@@ -85,7 +85,7 @@ func spaced(c class, other bool, tail string) Matcher {
 }
 
 // ledBy is "[^\r\n lead]?[classes]+": an optional leading character, then a run.
-func ledBy(lead, c class) Matcher {
+func ledBy(lead, c class) matcher {
 	return func(s string, i int) int {
 		r, n := decodeRune(s[i:])
 		if r != '\r' && r != '\n' && classOf(r)&lead == 0 {
@@ -102,7 +102,7 @@ func ledBy(lead, c class) Matcher {
 
 // contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds to
 // s.
-func contraction(fold bool) Matcher {
+func contraction(fold bool) matcher {
 	return func(s string, i int) int {
 		if s[i] != '\'' || i+1 == len(s) {
 			return -1
@@ -177,7 +177,7 @@ func trailingSpace(s string, i int) int {
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
 //
 // with an optional contraction. lower says which half must not be empty.
-func cased(lower, contractions bool) Matcher {
+func cased(lower, contractions bool) matcher {
 	const upper, low = classLu | classLt | classLm | classLo | classM, classLl | classLm | classLo | classM
 	tail := contraction(true)
 	word := func(s string, i int) int {
@@ -223,7 +223,7 @@ func cased(lower, contractions bool) Matcher {
 }
 
 // oneOf is a single character for which f is true.
-func oneOf(f func(rune) bool) Matcher {
+func oneOf(f func(rune) bool) matcher {
 	return func(s string, i int) int {
 		if r, n := decodeRune(s[i:]); f(r) {
 			return i + n
@@ -233,7 +233,7 @@ func oneOf(f func(rune) bool) Matcher {
 }
 
 // severalOf is one or more characters for which f is true.
-func severalOf(f func(rune) bool) Matcher {
+func severalOf(f func(rune) bool) matcher {
 	return func(s string, i int) int {
 		j := i
 		for j < len(s) {
@@ -251,7 +251,7 @@ func severalOf(f func(rune) bool) Matcher {
 }
 
 // literal matches the text itself.
-func literal(text string) Matcher {
+func literal(text string) matcher {
 	return func(s string, i int) int {
 		if text != "" && strings.HasPrefix(s[i:], text) {
 			return i + len(text)
@@ -276,7 +276,7 @@ func punctuatedWord(s string, i int) int {
 }
 
 // spaceBefore is \s?[classes]+.
-func spaceBefore(c class) Matcher {
+func spaceBefore(c class) matcher {
 	return func(s string, i int) int {
 		j := i
 		if r, n := decodeRune(s[i:]); isSpaceRune(r) {
@@ -321,7 +321,7 @@ func threeDigits(s string, i int) int {
 }
 
 // atLeast is c{n,} for an ASCII character.
-func atLeast(c byte, n int) Matcher {
+func atLeast(c byte, n int) matcher {
 	return func(s string, i int) int {
 		j := i
 		for j < len(s) && s[j] == c {
@@ -338,12 +338,12 @@ func isNewline(r rune) bool { return r == '\r' || r == '\n' }
 
 // modern builds the expressions of the cl100k line, which differ in the number
 // of digits kept together and in whether marks count as letters.
-func modern(digits int, letters class) Matcher {
+func modern(digits int, letters class) matcher {
 	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
 		spaced(classSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(classSpace))
 }
 
-func caseAware(digits int, contractions bool) Matcher {
+func caseAware(digits int, contractions bool) matcher {
 	return anyOf(cased(true, contractions), cased(false, contractions), upTo(classN, digits),
 		spaced(classSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(classSpace))
 }
@@ -374,7 +374,7 @@ const (
 )
 
 // scanners maps every supported expression to its scanner.
-var scanners = map[string]Matcher{
+var scanners = map[string]matcher{
 	reGPT2:   gpt2Scanner,
 	reLlama3: modern(3, classL),
 	reQwen2:  modern(1, classL),
@@ -436,7 +436,7 @@ func positive(j, i int) int {
 }
 
 // matches is [segments], by all if there is that.
-func matches(s string, m Matcher, all segmenter, yield func(i, j int, match bool)) {
+func matches(s string, m matcher, all segmenter, yield func(i, j int, match bool)) {
 	if all != nil {
 		all(s, yield)
 		return
@@ -446,7 +446,7 @@ func matches(s string, m Matcher, all segmenter, yield func(i, j int, match bool
 
 // segments calls yield for the matches in s and the stretches between them, in
 // order. An empty match counts, except at the end of the match before it.
-func segments(s string, m Matcher, yield func(i, j int, match bool)) {
+func segments(s string, m matcher, yield func(i, j int, match bool)) {
 	prev, last := 0, -1 // last: the end of the match before
 	for i := 0; i < len(s); {
 		j := m(s, i)
@@ -468,7 +468,7 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 
 // matcherOf returns the matcher of an expression and, if it knows a faster way to find
 // all matches of a text, that. Errors are [*regexError].
-func matcherOf(expr string) (Matcher, segmenter, error) {
+func matcherOf(expr string) (matcher, segmenter, error) {
 	if m, ok := scanners[expr]; ok {
 		return m, runs[expr], nil
 	}

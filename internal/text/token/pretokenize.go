@@ -13,16 +13,16 @@ type preTokenizer interface {
 	Cut(p Piece, emit func(Piece))
 }
 
-// A Behavior says what Split does with a match.
-type Behavior string
+// A behavior says what Split does with a match.
+type behavior string
 
 // The behaviors of Split.
 const (
-	removed            Behavior = "Removed"
-	isolatedMatch      Behavior = "Isolated"
-	mergedWithPrevious Behavior = "MergedWithPrevious"
-	mergedWithNext     Behavior = "MergedWithNext"
-	contiguous         Behavior = "Contiguous"
+	removed            behavior = "Removed"
+	isolatedMatch      behavior = "Isolated"
+	mergedWithPrevious behavior = "MergedWithPrevious"
+	mergedWithNext     behavior = "MergedWithNext"
+	contiguous         behavior = "Contiguous"
 )
 
 type (
@@ -30,9 +30,9 @@ type (
 	// swaps matches with the stretches between them.
 	splitter struct {
 		Name   string // the pattern as spelled in the file, or the component's type
-		Match  Matcher
+		Match  matcher
 		All    segmenter // finds all matches at once; nil: Match does, one by one
-		How    Behavior
+		How    behavior
 		Invert bool
 	}
 

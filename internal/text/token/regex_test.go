@@ -27,7 +27,7 @@ func patternText(r *rand.Rand) string {
 }
 
 // compileRegex returns the engine for an expression.
-func compileRegex(expr string) (Matcher, error) {
+func compileRegex(expr string) (matcher, error) {
 	re, err := newRegex(expr)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func compileRegex(expr string) (Matcher, error) {
 	return re.match, nil
 }
 
-func cutBy(s string, m Matcher) (out []string) {
+func cutBy(s string, m matcher) (out []string) {
 	segments(s, m, func(i, j int, match bool) {
 		mark := "-"
 		if match {
@@ -47,7 +47,7 @@ func cutBy(s string, m Matcher) (out []string) {
 }
 
 // sameAsEngine compares a scanner with the engine, which is its specification.
-func sameAsEngine(t *testing.T, expr, text string, m, engine Matcher) {
+func sameAsEngine(t *testing.T, expr, text string, m, engine matcher) {
 	t.Helper()
 	if got, want := cutBy(text, m), cutBy(text, engine); !slices.Equal(got, want) {
 		t.Fatalf("%s\non %q:\nscanner %q\n engine %q", expr, text, got, want)
@@ -79,7 +79,7 @@ func TestScanners(t *testing.T) {
 
 // FuzzScanners is TestScanners with texts of the fuzzer.
 func FuzzScanners(f *testing.F) {
-	engines := map[string]Matcher{}
+	engines := map[string]matcher{}
 	for expr := range scanners {
 		engine, err := compileRegex(expr)
 		if err != nil {

@@ -72,7 +72,7 @@ func (m *regexMachine) done() {
 	}
 }
 
-// match is a [Matcher].
+// match is a [matcher].
 func (re *regex) match(s string, i int) int {
 	m := re.machine(s)
 	defer m.done()

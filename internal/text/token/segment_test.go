@@ -43,7 +43,7 @@ func TestGraphemes(t *testing.T) {
 // TestEveryBehavior compares the ways to split with what the reference
 // documents for "the-final--countdown".
 func TestEveryBehavior(t *testing.T) {
-	for how, want := range map[Behavior]string{
+	for how, want := range map[behavior]string{
 		removed:            "the|final|countdown",
 		isolatedMatch:      "the|-|final|-|-|countdown",
 		mergedWithPrevious: "the-|final-|-|countdown",
