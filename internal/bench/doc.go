@@ -1,7 +1,7 @@
 // Package bench measures a model, and a server: what a model does in a second, what
 // a pass over its weights costs, how fast its files are read, and what clients of a
-// server see. Package machine measures the machine without a model, package step
-// steps of training, package tower images.
+// server see. Package machine measures the machine without a model,
+// package tower images.
 //
 //	Run      prefill and decode of an open model, with counters if wanted
 //	Passes   one pass after another over the weights of an open model: seconds,

@@ -62,7 +62,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), a.benchImages(), a.benchServe(), benchStepCommand(a.env()), benchTrainCommand(a.env()), benchStreamCommand(a.env()), benchMemoryCommand(a.env()),
+	c.AddCommand(a.benchKernels(), a.benchTable(), a.benchImages(), a.benchServe(), benchTrainCommand(a.env()), benchStreamCommand(a.env()), benchMemoryCommand(a.env()),
 		benchStorageCommand(a.env()), benchCodecsCommand(a.env()), a.benchPredict(), a.benchPolicy(), neighbour())
 	return c
 }

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"atenia"
-	"atenia/internal/bench/step"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +21,7 @@ const (
 
 // benchTrainCommand returns the command.
 func benchTrainCommand(env *command.Env) *cobra.Command {
-	cfg := step.OffloadConfig{}
+	cfg := machine.OffloadConfig{}
 	chunk, tbw := 0, 0.0
 	var old comparison
 	c := &cobra.Command{
@@ -61,9 +62,6 @@ func benchTrainCommand(env *command.Env) *cobra.Command {
 			return command.Usagef("--chunk is %d, want at most 1024 MiB", chunk)
 		}
 		cfg.ChunkBytes = chunk * mib
-		if cfg.Dir == "" {
-			cfg.Dir = os.TempDir()
-		}
 		if err := old.read(); err != nil {
 			return err
 		}
@@ -71,8 +69,13 @@ func benchTrainCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := step.RunOffload(c.Context(), cfg)
+		dir, remove, err := durable.TempDir(cfg.Dir, "atenia-train-")
 		if err != nil {
+			return err
+		}
+		cfg.Dir = dir
+		r, err := machine.RunOffload(c.Context(), cfg)
+		if err = errors.Join(err, remove()); err != nil {
 			return err
 		}
 		if err := old.print(env, d.ID, r, tbw); err != nil {
@@ -86,9 +89,9 @@ func benchTrainCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-func (c *comparison) print(env *command.Env, machine string, r *step.OffloadReport, tbw float64) error {
+func (c *comparison) print(env *command.Env, id string, r *machine.OffloadReport, tbw float64) error {
 	steps := r.StepsUntil(uint64(math.Round(tbw * tb)))
-	now := trainResultOf(machine, r, tbw, steps)
+	now := trainResultOf(id, r, tbw, steps)
 	if *env.JSON {
 		return env.PrintJSON(now)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"atenia"
 	"atenia/internal/bench/machine"
-	"atenia/internal/bench/step"
 	"atenia/internal/cli/quila"
 	"atenia/internal/model/embedded"
 
@@ -95,7 +94,6 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--reserve":           parts("kv=", "act=", "runtime="),
 		"--samplers":          parts(stages...),
 		"--scan":              among("sinks", "off", "all"),
-		"--size":              among(step.ModelNames()...),
 		"--speculate":         among("auto", "lookup", "draft", "off"),
 		"--draft":             model,
 		"--type":              among(mixes...),

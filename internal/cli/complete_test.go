@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"weak"
@@ -57,7 +56,6 @@ func TestComplete(t *testing.T) {
 		{"replay --policy no-", "no-gpu no-cooldown no-pressure", ":4"},
 		{"flow run --policy ", "stop mute bypass", ":4"},
 		{"flow grad --loss ", "sum energy mse", ":4"},
-		{"bench train --size ", strings.Join(trainSizes(), " "), ":4"},
 		{"checkpoint verify --gpu ", "auto true false", ":4"},
 		{"train --model ", "llama mag", ":4"},
 		{"run --temp ", "", ":4"},
@@ -114,19 +112,6 @@ func each(c *cobra.Command, f func(*cobra.Command)) {
 		f(sub)
 		each(sub, f)
 	}
-}
-
-// trainSizes is what bench train's help names.
-func trainSizes() []string {
-	c, _, _ := (&app{}).root().Find([]string{"bench", "train"})
-	text := c.Flags().Lookup("size").Usage
-	var sizes []string
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
-		if strings.HasSuffix(w, "M") {
-			sizes = append(sizes, w)
-		}
-	}
-	return slices.Clip(sizes)
 }
 
 // TestCompletionScripts writes the script of each shell.

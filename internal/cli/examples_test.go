@@ -17,7 +17,7 @@ import (
 // measures are the examples that need no file and keep a machine busy for long
 // or depend on it: they are parsed.
 var measures = []string{
-	"atenia bench kernels", "atenia bench ssd", "atenia bench mem", "atenia bench codec", "atenia bench train", "atenia flow bench",
+	"atenia bench kernels", "atenia bench ssd", "atenia bench mem", "atenia bench codec", "atenia bench train-offload", "atenia flow bench",
 	"atenia serve", "atenia quila train", "atenia quila coders", "atenia quila conformance",
 }
 

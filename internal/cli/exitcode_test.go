@@ -46,7 +46,7 @@ func TestFaults(t *testing.T) {
 			"logits", "logits --tokens x", "logits --tokens 999999", "logits --tokens 1 --step 9",
 			"tokenize", "tokenizer train m.gguf --pattern x", "quantize m.gguf out.gguf --type x",
 			"bench -p -1", "bench -r 0", "bench --rounds 2", "bench kernels --rounds 0", "bench kernels --only (", "bench kernels --format x",
-			"bench mem -r 0", "bench ssd -r 0", "bench codec -r 0", "bench train --size 7X", "bench train --rows 0", "bench train-offload --layers 0", "bench stream m.gguf --ratio 0",
+			"bench mem -r 0", "bench ssd -r 0", "bench codec -r 0", "bench train-offload --layers 0", "bench stream m.gguf --ratio 0",
 			"hw --probe x", "replay bad.jsonl --policy x", "cache gc cache --quota x", "checkpoint save d --ram x", "checkpoint verify d --gpu x",
 			"flow check plan.json --block -1", "flow run plan.json --rate -1", "flow bench --only x", "flow check plan.json --text --schedule", "flow nodes Nothing",
 			"train c.toml", "train c.toml --resume --overwrite", "finetune m.gguf bad.jsonl --full --merge", "finetune m.gguf bad.jsonl --lora x=1",
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 		{"a file that is not there", command.Failure, []string{
 			"run no.gguf Once", "chat no.gguf", "plan no.gguf", "plan --diff no.gguf", "inspect no.gguf", "logits no.gguf --tokens 1", "tokenize no.gguf --text a", "tokenize --file no.json",
 			"tokenizer train no.txt", "quantize no.gguf out.gguf", "bench no.gguf", "bench --compare no.json", "bench table no.gguf", "bench stream no.gguf", "bench codec no.safetensors",
-			"bench mem --compare no.json", "bench train --compare no.json", "bench kernels --compare no.json", "replay no.jsonl", "cache ls no", "cache verify no", "cache gc no", "checkpoint inspect no",
+			"bench mem --compare no.json", "bench kernels --compare no.json", "replay no.jsonl", "cache ls no", "cache verify no", "cache gc no", "checkpoint inspect no",
 			"flow check no.json", "flow run no.json --in a.wav", "flow draw no.json", "flow grad no.json", "train no.toml", "finetune no bad.jsonl", "run m.gguf Once --plan no.json",
 		}},
 		{"a file that is damaged", command.Failure, []string{

@@ -173,8 +173,8 @@ func TestLimits(t *testing.T) {
 		}
 		// What has no room is an error with both numbers.
 		for name, args := range map[string][]string{
-			"bench train": {"bench", "train", "--size", "60M", "--steps", "1"},
-			"finetune":    {"finetune", dir, data, "--out", filepath.Join(t.TempDir(), "tuned")},
+			"bench train-offload": {"bench", "train-offload", "--layers", "40", "--width", "2048"},
+			"finetune":            {"finetune", dir, data, "--out", filepath.Join(t.TempDir(), "tuned")},
 		} {
 			l := inGroup(t, mib<<20, "", args...)
 			if l.code != command.Failure || !regexp.MustCompile(`B are needed, .*B of .*B are free|at least .*B of memory, .*B are there`).MatchString(l.err) {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"atenia/internal/bench/step"
+	"atenia/internal/bench/machine"
 	"atenia/internal/spelling"
 )
 
@@ -32,8 +32,8 @@ type trainResult struct {
 	Equal        bool    `json:"equal"`
 }
 
-func trainResultOf(machine string, r *step.OffloadReport, tbw float64, steps uint64) *trainResult {
-	return &trainResult{machine, r.Layers, r.Parameters, r.Tokens, r.Batches, r.Threads, r.StateBytes, r.InMemory, r.Offloaded, r.Overhead, r.Update, r.Overlap,
+func trainResultOf(id string, r *machine.OffloadReport, tbw float64, steps uint64) *trainResult {
+	return &trainResult{id, r.Layers, r.Parameters, r.Tokens, r.Batches, r.Threads, r.StateBytes, r.InMemory, r.Offloaded, r.Overhead, r.Update, r.Overlap,
 		r.ReadBytes, r.WrittenBytes, tbw, steps, r.Equal}
 }
 

@@ -18,7 +18,7 @@ var goroutines = map[string]string{
 	"internal/bench/machine/kernels.go":     "measures kernels on bytes of its own",
 	"internal/bench/passes.go":              "samples the process's memory",
 	"internal/kernel/roof/roof.go":          "measures the machine",
-	"internal/bench/step/offload.go":        "measures kernels on bytes of its own",
+	"internal/bench/machine/offload.go":     "measures kernels on bytes of its own",
 	"internal/cli/benchneighbour.go":        "a loop that takes a core from others",
 	"internal/cli/flow/bench.go":            "allocates, to disturb what is measured",
 	"internal/cli/flow/cues.go":             "reads a MIDI device, with a parser that is fuzzed, beside a block that cannot be recovered either",

@@ -81,7 +81,7 @@ var wideRooms = map[string]struct {
 	why     string
 }{
 	".":                         {35, "the face: it joins everything"},
-	"internal/cli":              {23, "the face: one command each"},
+	"internal/cli":              {22, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and a server's clients"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},

@@ -10,6 +10,10 @@
 //	Codecs    for every codec         ratio, and bytes per second of processor time
 //	            tensors of a file, by element type, or made-up bfloat16 weights
 //
+//	RunOffload   steps of AdamW with parameters, moments and master weights in files,
+//	             in turns with the same steps in memory: products of a stack of square
+//	             layers are the computing that reads and writes can hide behind
+//
 //	Examine   whether the machine computes well: which kernels it uses, how fast,
 //	          and that the embedded model has the same logits through others
 //

@@ -1,4 +1,4 @@
-package step
+package main
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// A BudgetConfig configures [RunBudget].
-type BudgetConfig struct {
-	Config
+// A budgetConfig configures [runBudget].
+type budgetConfig struct {
+	config
 	RAM int64 // of the process, in bytes
 	// Dir is the folder in which a folder for the run is created and removed; "" =
 	// that of temporary files, which is in memory on some systems.
@@ -25,8 +25,8 @@ type BudgetConfig struct {
 	Whole bool
 }
 
-// A BudgetReport holds the times of a step in a budget, in seconds.
-type BudgetReport struct {
+// A budgetReport holds the times of a step in a budget, in seconds.
+type budgetReport struct {
 	Size                              string
 	Parameters, Rows, Length, Threads int
 	RAM                               int64
@@ -41,8 +41,8 @@ type BudgetReport struct {
 	Equal                             bool    // both runs gave the same model
 }
 
-// RunBudget trains a Llama model of bytes, with bfloat16 parameters, in a budget.
-func RunBudget(ctx context.Context, cfg BudgetConfig) (r *BudgetReport, err error) {
+// runBudget trains a Llama model of bytes, with bfloat16 parameters, in a budget.
+func runBudget(ctx context.Context, cfg budgetConfig) (r *budgetReport, err error) {
 	s, err := cfg.complete()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func RunBudget(ctx context.Context, cfg BudgetConfig) (r *BudgetReport, err erro
 		Train: atenia.TrainRun{Steps: cfg.Steps + 1, Precision: "bf16", Recompute: cfg.Recompute, Threads: cfg.Threads, SaveEvery: cfg.Steps + 1,
 			Out: filepath.Join(dir, "budget"), Budget: fmt.Sprint(cfg.RAM)},
 	}
-	r = &BudgetReport{Size: cfg.Size, Rows: cfg.Rows, Length: cfg.Length, Threads: cfg.Threads, RAM: cfg.RAM}
+	r = &budgetReport{Size: cfg.Size, Rows: cfg.Rows, Length: cfg.Length, Threads: cfg.Threads, RAM: cfg.RAM}
 	if r.Disk, err = writeRate(dir); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func RunBudget(ctx context.Context, cfg BudgetConfig) (r *BudgetReport, err erro
 }
 
 // train runs a recipe and returns the median time of its steps but the first.
-func (r *BudgetReport) train(ctx context.Context, rec *atenia.TrainRecipe, watch func(atenia.TrainEvent)) (float64, error) {
+func (r *budgetReport) train(ctx context.Context, rec *atenia.TrainRecipe, watch func(atenia.TrainEvent)) (float64, error) {
 	if err := rec.Complete(); err != nil {
 		return 0, err
 	}

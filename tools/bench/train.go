@@ -1,4 +1,4 @@
-package step
+package main
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 	"atenia/internal/train/planned"
 )
 
-// A Config configures [RunSteps].
-type Config struct {
-	Size      string // one of [ModelNames]; "" = "5M"
+// A config configures [runSteps].
+type config struct {
+	Size      string // one of [modelNames]; "" = "5M"
 	Rows      int    // per batch; 0 = 8
 	Length    int    // tokens per row; 0 = 256
 	Steps     int    // measured steps, after two warm-up steps; 0 = 5
@@ -28,8 +28,8 @@ type Config struct {
 	Progress func(step, of int)
 }
 
-// A Report holds the times of a step, in seconds.
-type Report struct {
+// A report holds the times of a step, in seconds.
+type report struct {
 	Size                              string
 	Parameters, Rows, Length, Threads int
 	Step, Forward, Backward, Update   float64 // medians
@@ -51,20 +51,20 @@ var sizes = []struct {
 	{"300M", planned.Sizes{Vocabulary: 257, Hidden: 1024, Layers: 24, Heads: 16, KVHeads: 16, FFN: 2816}},
 }
 
-// ModelNames returns the names of the sizes.
-func ModelNames() (names []string) {
+// modelNames returns the names of the sizes.
+func modelNames() (names []string) {
 	for _, s := range sizes {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-func (c *Config) complete() (s planned.Sizes, err error) {
+func (c *config) complete() (s planned.Sizes, err error) {
 	c.Size, c.Rows, c.Length = cmp.Or(c.Size, "5M"), cmp.Or(c.Rows, 8), cmp.Or(c.Length, 256)
 	c.Steps, c.Threads = cmp.Or(c.Steps, 5), cmp.Or(c.Threads, cpu.Threads())
-	at := slices.Index(ModelNames(), c.Size)
+	at := slices.Index(modelNames(), c.Size)
 	if at < 0 {
-		return s, &atenia.ConfigError{Field: "size", Got: c.Size, Want: fmt.Sprint("one of ", ModelNames())}
+		return s, &atenia.ConfigError{Field: "size", Got: c.Size, Want: fmt.Sprint("one of ", modelNames())}
 	}
 	for _, f := range []struct {
 		name     string
@@ -79,9 +79,9 @@ func (c *Config) complete() (s planned.Sizes, err error) {
 	return s, nil
 }
 
-// RunSteps measures training steps. Errors match [*atenia.ConfigError], or
+// runSteps measures training steps. Errors match [*atenia.ConfigError], or
 // are those of the parts and of the context.
-func RunSteps(ctx context.Context, c Config) (*Report, error) {
+func runSteps(ctx context.Context, c config) (*report, error) {
 	s, err := c.complete()
 	if err != nil {
 		return nil, err
@@ -109,17 +109,17 @@ func RunSteps(ctx context.Context, c Config) (*Report, error) {
 // parameter and token, except for the embedding table, and for every layer two
 // products with half of the previous positions; the backward pass takes twice as
 // many.
-func operations(s planned.Sizes, r *Report) int {
+func operations(s planned.Sizes, r *report) int {
 	tokens := r.Rows * r.Length
 	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
 }
 
-func measure(ctx context.Context, c Config, m *planned.Model, p *grad.Threads) (*Report, error) {
+func measure(ctx context.Context, c config, m *planned.Model, p *grad.Threads) (*report, error) {
 	opt, err := grad.NewOptimizer(grad.AdamW{Decay: 0.1}, m.Params(), p)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Size: c.Size, Rows: c.Rows, Length: c.Length, Threads: c.Threads}
+	r := &report{Size: c.Size, Rows: c.Rows, Length: c.Length, Threads: c.Threads}
 	r.Parameters, _ = m.Size()
 	b := batch(c, m.Vocabulary())
 	var forward, backward, update, whole []float64
@@ -161,7 +161,7 @@ func median(x []float64) float64 {
 }
 
 // batch returns rows of random tokens with loss everywhere.
-func batch(c Config, vocab int) *data.Batch {
+func batch(c config, vocab int) *data.Batch {
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := &data.Batch{}
 	for range c.Rows {

@@ -1,8 +1,7 @@
-package step
+package machine
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"atenia"
@@ -10,9 +9,8 @@ import (
 
 func TestOffload(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	r, err := RunOffload(t.Context(), OffloadConfig{
-		Layers: 3, Width: 64, Tokens: 8, Steps: 2, Batches: 2, Threads: 2, Dir: dir, ChunkBytes: 1 << 14,
+		Layers: 3, Width: 64, Tokens: 8, Steps: 2, Batches: 2, Threads: 2, Dir: t.TempDir(), ChunkBytes: 1 << 14,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -24,9 +22,6 @@ func TestOffload(t *testing.T) {
 	// Gradients of the first batch are written, too, and read with the state.
 	if r.WrittenBytes != (14+4)*n || r.ReadBytes != (12+4)*n {
 		t.Errorf("read %d, written %d bytes for %d parameters", r.ReadBytes, r.WrittenBytes, n)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if _, err := RunOffload(t.Context(), OffloadConfig{Width: 33, Steps: -1}); err == nil {
 		t.Error("no error")

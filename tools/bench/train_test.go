@@ -1,4 +1,4 @@
-package step
+package main
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	steps := 0
-	r, err := RunSteps(t.Context(), Config{Size: "1M", Rows: 2, Length: 8, Steps: 1, Threads: 2, Progress: func(int, int) { steps++ }})
+	r, err := runSteps(t.Context(), config{Size: "1M", Rows: 2, Length: 8, Steps: 1, Threads: 2, Progress: func(int, int) { steps++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,15 +22,15 @@ func TestRun(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Config{{Size: "7B"}, {Rows: -1}, {Length: 1 << 20}, {Steps: -1}, {Threads: -1}} {
+	for _, c := range []config{{Size: "7B"}, {Rows: -1}, {Length: 1 << 20}, {Steps: -1}, {Threads: -1}} {
 		var e *atenia.ConfigError
-		if _, err := RunSteps(t.Context(), c); !errors.As(err, &e) {
+		if _, err := runSteps(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := RunSteps(ctx, Config{Size: "1M", Rows: 1, Length: 2}); !errors.Is(err, context.Canceled) {
+	if _, err := runSteps(ctx, config{Size: "1M", Rows: 1, Length: 2}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package step
+package machine
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 
 	"atenia"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/store/durable"
 	"atenia/internal/train/offload"
 	"atenia/tensor"
 )
@@ -28,12 +28,10 @@ type OffloadConfig struct {
 	Tokens int // per batch; 0 = 2048
 	Steps  int // measured steps, after one warm-up step; 0 = 3
 	// Batches is the number of batches accumulated per step; 0 = 1.
-	Batches int
-	Threads int // 0 = the physical cores
-	// Dir is the folder in which a folder for the state is created and removed;
-	// "" = that of temporary files, which is in memory on some systems.
-	Dir        string
-	ChunkBytes int // 0 = 16 MiB
+	Batches    int
+	Threads    int    // 0 = the physical cores
+	Dir        string // an empty folder for the state
+	ChunkBytes int    // 0 = 16 MiB
 	// Progress, if not nil, is called before each step.
 	Progress func(step, of int)
 }
@@ -91,12 +89,7 @@ func RunOffload(ctx context.Context, c OffloadConfig) (*OffloadReport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	dir, remove, err := durable.TempDir(c.Dir, "atenia-train-")
-	if err != nil {
-		return nil, err
-	}
-	r, err := run(ctx, c, dir)
-	return r, errors.Join(err, remove())
+	return run(ctx, c, c.Dir)
 }
 
 func run(ctx context.Context, c OffloadConfig, dir string) (*OffloadReport, error) {
@@ -253,4 +246,9 @@ func (p *passes) product(dst []float32, d tensor.DType, weights []byte, x []floa
 		}
 	}
 	wg.Wait()
+}
+
+func median(x []float64) float64 {
+	m, _, _ := roof.Spread(x)
+	return m
 }
