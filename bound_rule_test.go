@@ -75,3 +75,25 @@ func TestSeenFromElsewhere(t *testing.T) {
 		t.Errorf("%+v, %+v", r.Flags, r.Lesser.Flags)
 	}
 }
+
+// TestMostly: a run is of the form in which its weights lay for most of the time.
+func TestMostly(t *testing.T) {
+	m, err := Open(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, c := range []struct {
+		form, want string
+		streamed   time.Duration // of a second
+	}{
+		{"mapped", "streamed", 800 * time.Millisecond}, {"mapped", "mapped", 200 * time.Millisecond},
+		{"streamed", "streamed", 800 * time.Millisecond}, {"streamed", "mapped", 200 * time.Millisecond},
+	} {
+		r := &LastRun{Form: c.form, Threads: 2}
+		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed}, r)
+		if r.form() != c.want {
+			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.form())
+		}
+	}
+}

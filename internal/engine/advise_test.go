@@ -244,3 +244,33 @@ func TestBetterAtTheSamePlace(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredUntilCorrected: rates of a model that fits are measured as long as no run has
+// told how long its tokens take.
+func TestMeasuredUntilCorrected(t *testing.T) {
+	a := asked(t, 64)
+	c := a.plan.placeConfig()
+	c.Rules = Rules{ProfileDir: t.TempDir()}
+	c.Budget.RAM, c.MeasureAlways = 1<<40, true
+	measured := 0
+	c.Measure = func(string) (m place.Measurement, err error) {
+		measured++
+		m.KeptRates = place.KeptRates{SSD: 1e9, RAM: 10e9}
+		return m, nil
+	}
+	pl, err := a.plan.footprint.Place(c)
+	if err != nil || measured != 1 {
+		t.Fatalf("measured %d times, %v", measured, err)
+	}
+	c.Measure = nil // what runs are corrected by are the classes without a measurement
+	if pl, err = a.plan.footprint.Place(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.RememberRatio(c.Rules.ProfileDir, place.RunKind{Model: pl.Model(), Machine: machineOf(c.Exec.Threads), Class: pl.Class()}, 2); err != nil {
+		t.Fatal(err)
+	}
+	c.Measure = func(string) (m place.Measurement, err error) { t.Error("measured again"); return m, nil }
+	if pl, err = a.plan.footprint.Place(c); err != nil || pl.Decode.Runs != 1 {
+		t.Errorf("%+v, %v", pl.Decode, err)
+	}
+}

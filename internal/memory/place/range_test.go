@@ -93,6 +93,11 @@ func TestCorrections(t *testing.T) {
 	if d := decodeOf(t, in).Decode; (d.Range.High-d.Range.Low)/d.Seconds >= (before.Decode.Range.High-before.Decode.Range.Low)/before.Decode.Seconds {
 		t.Errorf("twenty equal runs: %+v", d)
 	}
+	in.Rates.SSDRange = place.Range{Low: in.Rates.SSD, High: in.Rates.SSD}
+	in.Corrections = place.Corrections(map[string][]float64{class: {1, 1.2}})
+	if d := decodeOf(t, in).Decode; math.Abs(d.Range.High/d.Seconds-1-0.1/1.1-0.06) > 1e-9 { // half of what they differ by, and of what few runs may be off
+		t.Errorf("two runs that differ: %+v", d)
+	}
 	in.Rates.Measured = nil
 	if p := decodeOf(t, in); p.Decode.Runs != 0 || !p.Given() {
 		t.Errorf("given rates were corrected: %+v", p.Decode)
