@@ -2,7 +2,6 @@ package atenia
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -54,9 +53,6 @@ func (m *Model) lastRun() *LastRun {
 		return StepTotals{s.Steps, s.Rows, s.Took.Seconds(), s.Slowest.Seconds(), s.At}
 	}
 	r.Prompt, r.Decode = totals(t.Prompt), totals(t.Decode)
-	if t.Decode.Took > 0 { // what was learned may have let fewer compute than there are
-		r.Threads = int(math.Round(t.Threaded.Seconds() / t.Decode.Took.Seconds()))
-	}
 	r.Drafts = RunDrafts{m.opened.Draft, t.Drafted, t.Accepted, t.Drafting.Seconds()}
 	r.events(t)
 	r.groups(m)

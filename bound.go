@@ -3,6 +3,7 @@ package atenia
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/pack"
@@ -88,6 +89,9 @@ type RunRoofs struct {
 // cost measures a run from the totals of its steps.
 func (m *Model) cost(t *observe.Tally, r *LastRun) {
 	c := &r.RunCost
+	if t.Threaded > 0 { // what was learned may have let fewer compute than there are
+		r.Threads = int(math.Round(t.Threaded.Seconds() / t.Decode.Took.Seconds()))
+	}
 	p, info := m.plan.compiled, cpu.Detect()
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n

@@ -76,7 +76,8 @@ func TestSeenFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestMostly: a run is of the form in which its weights lay for most of the time.
+// TestMostly: a run is of the form in which its weights lay for most of the time, and of the
+// threads that computed.
 func TestMostly(t *testing.T) {
 	m, err := Open(t.Context(), "", nil)
 	if err != nil {
@@ -91,7 +92,10 @@ func TestMostly(t *testing.T) {
 		{"streamed", "streamed", 800 * time.Millisecond}, {"streamed", "mapped", 200 * time.Millisecond},
 	} {
 		r := &LastRun{Form: c.form, Threads: 2}
-		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed}, r)
+		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed, Threaded: time.Second}, r)
+		if r.Threads != 1 {
+			t.Errorf("%d threads, each step was computed by one", r.Threads)
+		}
 		if r.form() != c.want {
 			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.form())
 		}
