@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 )
 
 // A placement is made from headers alone, fits its budget, holds what is
@@ -85,7 +86,11 @@ func TestMoreRAMIsNoSlower(t *testing.T) {
 	cfg := &atenia.Config{Slots: 1, Context: 32, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 	cfg.Budget.Reserve.Runtime = 1 << 16
 	least, chunks := math.Inf(1), map[int]bool{}
-	for ram := int64(1 << 16); ; ram += 1 << 13 {
+	step := int64(5 << 13)
+	if await.Long() {
+		step = 1 << 13
+	}
+	for ram := int64(1 << 16); ; ram += step {
 		cfg.Budget.RAM = ram
 		p, err := atenia.OpenPlan(path, cfg)
 		if err != nil {
