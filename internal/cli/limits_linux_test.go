@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -82,10 +84,40 @@ func needControlGroups(t *testing.T) {
 	}
 }
 
+// sharedModels holds who writes a model that [sharedModel] shares.
+var sharedModels sync.Mutex
+
+// sharedModel is [bigModel] in a folder of the test's own, with the weights of the first
+// one of so many layers, which is written once and none may write to.
+func sharedModel(t *testing.T, layers int) string {
+	t.Helper()
+	sharedModels.Lock()
+	defer sharedModels.Unlock()
+	kept := filepath.Join(os.Getenv("XDG_STATE_HOME"), fmt.Sprint("layers", layers)) // ends with the process, see [TestMain]
+	dir, names := t.TempDir(), []string{"config.json", "model.safetensors"}
+	if _, err := os.Stat(kept); err != nil {
+		dir = bigModel(t, layers)
+		err = os.Mkdir(kept, 0o700)
+		for _, name := range names {
+			err = errors.Join(err, os.Link(filepath.Join(dir, name), filepath.Join(kept, name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	for _, name := range names {
+		if err := os.Link(filepath.Join(kept, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // talkingModel is a model of 33.5 MB for each layer, with a tokenizer and a chat template.
 func talkingModel(t *testing.T, layers int) string {
 	t.Helper()
-	dir := bigModel(t, layers)
+	dir := sharedModel(t, layers)
 	from := filepath.Join(golden.Family(t, "parity"), "llama3")
 	if err := os.CopyFS(filepath.Join(dir, "text"), os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -206,7 +238,7 @@ func TestOneFloor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a model of 70 MB")
 	}
-	dir := bigModel(t, 2)
+	dir := sharedModel(t, 2)
 	floor := int64(1)
 	for range 3 { // the first is found from far below
 		for flag, args := range map[string][]string{

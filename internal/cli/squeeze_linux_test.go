@@ -58,10 +58,10 @@ func init() {
 
 var hoarded [][]byte
 
-// wideModel writes a model of about 140 MB whose tokens are quick.
+// wideModel writes a model of about 105 MB whose tokens are quick.
 func wideModel(t *testing.T, dir string) string {
 	t.Helper()
-	const width, inner, layers, vocab = 1024, 4096, 4, 1280
+	const width, inner, layers, vocab = 1024, 4096, 3, 1280
 	write := func(name string, v any) {
 		b, err := json.Marshal(v)
 		if err == nil {
@@ -208,7 +208,7 @@ func (r *squeezedRun) end() {
 // decided replays.
 func TestSqueeze(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a model of 140 MB")
+		t.Skip("takes a model of 105 MB")
 	}
 	t.Parallel() // its programs have groups of their own
 	needControlGroups(t)
@@ -222,7 +222,7 @@ func TestSqueeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	args = append(args, "--step", "1")
-	const limit = 560 << 20
+	const limit = 526 << 20
 	t.Run("neighbour", func(t *testing.T) { squeezeByNeighbour(squeezeIn(t, limit, args, want)) })
 	t.Run("limit", func(t *testing.T) { squeezeByLimit(squeezeIn(t, limit, args, want), limit) })
 }
@@ -282,7 +282,7 @@ func squeezeByLimit(r *squeezedRun, limit int64) {
 	// In version 2 a lower memory.max kills what cannot be taken back.
 	file := map[string]string{"v1": "memory.limit_in_bytes", "v2": "memory.high"}[r.group.version]
 	r.next(10)
-	for _, mib := range []int64{210, 170, 140} {
+	for _, mib := range []int64{176, 136, 106} {
 		most := r.read + rowsAhead
 		await.Until(t, fmt.Sprintf("a limit of %d MiB", mib), func() bool { // the system refuses what it cannot take back
 			if r.group.set(file, mib<<20) == nil {
