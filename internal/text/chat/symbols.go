@@ -104,21 +104,24 @@ func (s *symbols) merge(o *symbols) {
 	}
 }
 
-// join merges the symbols of the branches of an if. A name that only one branch
-// sets keeps, in the other, its meaning outside.
-func (s *symbols) join(branches ...*symbols) {
-	fresh := map[string]bool{}
-	for _, b := range branches {
+// join merges the symbols of the branches of an if, which began as copies of s and which it
+// takes. A name that only one branch sets keeps, in the other, its meaning outside.
+func (s *symbols) join(first *symbols, others ...*symbols) {
+	var fresh []string // some twice
+	for _, b := range append(others, first) {
 		for n := range b.stores {
 			if !s.stores[n] {
-				fresh[n] = true
+				fresh = append(fresh, n)
 			}
 		}
 	}
-	for _, b := range branches {
+	// Nothing of s is gone from a copy. Merged into s instead, names within many ifs would be
+	// copied once for each.
+	s.refs, s.loads, s.stores = first.refs, first.loads, first.stores
+	for _, b := range others {
 		s.merge(b)
 	}
-	for n := range fresh {
+	for _, n := range fresh {
 		slot := s.refs[n]
 		if outer, ok := s.parent.find(n); ok {
 			s.loads[slot] = load{kind: loadAlias, from: outer}
@@ -184,6 +187,6 @@ func (r *resolver) scanIf(s *symbols, tests []Expr, bodies [][]Stmt) {
 		r.work += len(b.refs) // merged
 	}
 	if r.work <= maxWork {
-		s.join(branches[:]...)
+		s.join(branches[0], branches[1:]...)
 	}
 }
