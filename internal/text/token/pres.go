@@ -4,7 +4,11 @@ package token
 // models that first had it; the expressions are those of the models' own
 // tokenizer.json, where the two differ.
 
-import "golang.org/x/text/unicode/norm"
+import (
+	"sync"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // A pre is the meaning of a value of tokenizer.ggml.pre.
 type pre struct {
@@ -37,13 +41,21 @@ func splits(res ...string) (ps preTokenizers) {
 	return ps
 }
 
+// isolatedBy has a splitter for each expression of this package that was asked for: a file
+// that is written is compared with all tokenizers that have a name.
+var isolatedBy sync.Map
+
 // isolated is for the expressions of this package, which are all valid.
 func isolated(re string) *splitter {
+	if s, ok := isolatedBy.Load(re); ok {
+		return s.(*splitter)
+	}
 	m, all, err := matcherOf(re)
 	if err != nil {
 		panic(err)
 	}
-	return &splitter{Name: re, Match: m, All: all, How: isolatedMatch}
+	s, _ := isolatedBy.LoadOrStore(re, &splitter{Name: re, Match: m, All: all, How: isolatedMatch})
+	return s.(*splitter)
 }
 
 // cuts returns pre-tokenizers that isolate the given expressions in turn and
