@@ -61,7 +61,7 @@ func TestTruePeak(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1770, 4))
 	least := 0.0
-	draws := 20
+	draws := 8
 	if await.Long() {
 		draws = 60
 	}
