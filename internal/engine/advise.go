@@ -208,7 +208,11 @@ func (o *Outcome) better(now Outcome) bool {
 	case o.Verdict == verdictCannot:
 		return false
 	}
-	return o.Range.High < now.Range.Low*now.at(o.After)
+	at := now.at(o.After)
+	if o.Limit == now.Limit { // of one rate, whose error both share
+		return o.Seconds*(1+place.OwnError) < now.Seconds*at*(1-place.OwnError)
+	}
+	return o.Range.High < now.Range.Low*at
 }
 
 // at returns how much of Seconds a token takes after so many tokens: of texts of several

@@ -141,10 +141,11 @@ func (f *footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) 
 
 // What attention costs beside reading: with two processors keys and values of float32 were
 // read at 0.55 of the rate of weights, smaller ones in the time of so many bytes of weights
-// for an element.
+// for an element; those of q8_0 are multiplied as integers.
 const (
-	cacheRate    = 0.55
-	elementBytes = 2.75
+	cacheRate         = 0.55
+	elementBytes      = 2.75
+	elementBytesOfInt = 2
 )
 
 // effort returns how many times as long reading keys and values takes as reading weights.
@@ -152,8 +153,12 @@ func effort(d *plan.StateDescriptor) float64 {
 	const elements = 256 // whole blocks of all types
 	e := 1 / cacheRate
 	if len(d.Sections) > 0 {
+		each := elementBytes
+		if d.Sections[0].DType.Quantized() {
+			each = elementBytesOfInt
+		}
 		if n, err := d.Sections[0].DType.RowBytes(elements); err == nil && n > 0 {
-			e = max(e, elementBytes*elements/float64(n))
+			e = max(e, each*elements/float64(n))
 		}
 	}
 	return e

@@ -18,7 +18,7 @@ func (r Range) overlaps(q Range) bool { return r.Low <= q.High && q.Low <= r.Hig
 
 // Uncertainties are parts of a predicted time.
 const (
-	ownError     = 0.12 // of the prediction itself: docs/placement.md has how far off it was
+	OwnError     = 0.12 // of the prediction itself: docs/placement.md has how far off it was; the rest is of rates
 	keptError    = 0.15 // of a rate that was measured on another day
 	mostError    = 0.25 // more is not printed: then it is a guess, and the rates say so
 	leastSpread  = 0.06 // of runs of one kind
@@ -119,14 +119,14 @@ func (p *Placement) correction() *Correction {
 // uncertain adds to the predictions what they may be off by, and what runs of
 // this kind took more or less.
 func (p *Placement) uncertain() {
-	p.spread(&p.Decode, p.in.Batch, float64(p.in.Batch), ownError)
+	p.spread(&p.Decode, p.in.Batch, float64(p.in.Batch), OwnError)
 	p.spread(&p.Prefill, p.in.Chunk, 1, mostError) // computing, whose rate is not measured
 	c := p.correction()
 	if c == nil || p.Given() || c.Ratio <= 0 {
 		return
 	}
 	d := &p.Decode
-	width := max((d.Range.High-d.Range.Low)/2/d.Seconds-ownError, 0) // of the rates
+	width := max((d.Range.High-d.Range.Low)/2/d.Seconds-OwnError, 0) // of the rates
 	d.Runs, d.Correction = c.Runs, c.Ratio
 	d.Seconds *= c.Ratio
 	d.Start *= c.Ratio
