@@ -264,12 +264,12 @@ func TestMeasuredUntilCorrected(t *testing.T) {
 		m.KeptRates = place.KeptRates{SSD: 1e9, RAM: 10e9}
 		return m, nil
 	}
-	pl, err := a.plan.footprint.Place(c)
-	if err != nil || measured != 1 {
+	if _, err := a.plan.footprint.Place(c); err != nil || measured != 1 {
 		t.Fatalf("measured %d times, %v", measured, err)
 	}
 	c.Measure = nil // what runs are corrected by are the classes without a measurement
-	if pl, err = a.plan.footprint.Place(c); err != nil {
+	pl, err := a.plan.footprint.Place(c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := place.RememberRatio(c.Rules.ProfileDir, place.RunKind{Model: pl.Model(), Machine: machineOf(c.Exec.Threads), Class: pl.Class()}, 2); err != nil {
