@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,7 @@ import (
 // on the heap would end the program. The zero Block is empty.
 type Block struct {
 	Bytes  []byte
-	mapped []byte // as returned by Mmap
+	mapped []byte // whole pages
 	room   Reservation
 }
 
@@ -48,8 +49,11 @@ func NewHugeBlock(a *Account, u Use, n int) (Block, error) {
 		room.Release()
 		return Block{}, err
 	}
-	at := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage
-	block := Block{b[at:][:n:n], b, room}
+	at := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage)
+	end := at + (n+os.Getpagesize()-1)/os.Getpagesize()*os.Getpagesize()
+	unmapBlock(b[:at]) // which would count where data is limited
+	unmapBlock(b[end:])
+	block := Block{b[at:][:n:n], b[at:end], room}
 	adviseHuge(block.Bytes)
 	return block, nil
 }
@@ -58,17 +62,24 @@ func mapBlock(n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, &MemoryError{n, err}
 	}
-	return b, nil
+	return unsafe.Slice((*byte)(at), n), nil
+}
+
+// unmapBlock unmaps whole pages of [mapBlock].
+func unmapBlock(b []byte) {
+	if len(b) > 0 {
+		_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b))) // fails only for what is not mapped
+	}
 }
 
 // Release frees the block. Its bytes must not be used afterwards.
 func (b *Block) Release() {
 	if b.mapped != nil {
-		_ = unix.Munmap(b.mapped) // fails only for a slice not returned by Mmap
+		unmapBlock(b.mapped)
 		b.room.Release()
 		*b = Block{}
 	}

@@ -196,7 +196,7 @@ func (w *watch) real(has int64) int64 {
 		n = min(n, own+m.GroupAvailable-m.GroupLimit/groupSpare)
 	}
 	if w.own > 0 {
-		n = min(n, own+w.left-w.own/groupSpare)
+		n = min(n, has+w.left-w.own/groupSpare) // where what is mapped counts, touched or not
 	}
 	return max(1, n)
 }
