@@ -259,6 +259,24 @@ type LogitsOptions struct {
 	// Adapter and AdapterScale are as in [Options].
 	Adapter      string
 	AdapterScale float32
+	// Trace, if not nil, receives the outputs of every instruction of the steps, which
+	// have rows of no other request, in the order in which they are computed. It is called
+	// between two instructions and must not use the model. Results are the same bits.
+	Trace func(TracedOutput)
+}
+
+// A TracedOutput is what one instruction of a step computed.
+type TracedOutput struct {
+	Step        int    // of the call, from 0
+	First       int    // token of the first row; those that a cache has are not computed
+	Instruction int    // of the program that ran, as "atenia plan" prints it
+	Opcode      string // such as "linear"
+	Layer       int    // -1 outside layers
+	Output      int    // of the instruction, from 0
+	// Values is [rows, Cols], valid during the call. Rows are tokens, or what an
+	// instruction makes of them: after the last layer those whose logits are wanted.
+	Values []float32
+	Cols   int
 }
 
 // Logits returns the model's logits, [rows, vocab]: the row after the last token,
@@ -294,6 +312,11 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 	r := sched.Request{Prompt: tokens, All: o.All, Rows: true}
 	if o.Step > 0 {
 		r.Prompt, r.Forced = tokens[:o.Step], tokens[o.Step:]
+	}
+	if f := o.Trace; f != nil {
+		r.Trace = func(t sched.Traced) {
+			f(TracedOutput{t.Step, t.First, t.Instruction, t.Op.String(), t.Layer, t.Output, t.Values, t.Cols})
+		}
 	}
 	if err := m.adapt(&r, o.Adapter, o.AdapterScale); err != nil {
 		return err

@@ -263,7 +263,7 @@ func TestTrace(t *testing.T) {
 	p := &m.Plans.Prefill.Plan
 	var got []string
 	next := 0
-	s := &exec.Step{Trace: func(ins *plan.Instruction, j int, values []float32, cols int) {
+	s := &exec.Step{Trace: func(_ int, ins *plan.Instruction, j int, values []float32, cols int) {
 		r := p.Registers[ins.Out[j]]
 		if ins.Op != p.Instructions[next].Op || cols != int(r.Cols) || len(values) != 6*cols {
 			t.Errorf("instruction %d: %s traced with %d values of %d columns", next, ins.Op, len(values), cols)

@@ -46,7 +46,7 @@ func execute(prog []bound, s *Step) error {
 		}
 		if s.Trace != nil {
 			for j, r := range b.out {
-				s.Trace(b.ins, j, r.f32(s), int(r.cols))
+				s.Trace(i, b.ins, j, r.f32(s), int(r.cols))
 			}
 		}
 	}

@@ -219,7 +219,7 @@ func TestTracedEqualsPrepared(t *testing.T) {
 				want := m.lane(t, cfg).all(tokens, 30, 1)
 				l := m.lane(t, cfg)
 				q, seen := l.sequence(64), 0
-				trace := func(*plan.Instruction, int, []float32, int) { seen++ }
+				trace := func(int, *plan.Instruction, int, []float32, int) { seen++ }
 				got := l.run(&exec.Step{Trace: trace}, feed{q, tokens[:30]})
 				for i := range tokens[30:] {
 					got = append(got, l.run(&exec.Step{Trace: trace}, feed{q, tokens[30+i : 31+i]})...)

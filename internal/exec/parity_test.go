@@ -218,7 +218,7 @@ func firstBadLayer(t *testing.T, m *model, folder, path string, tokens []int32, 
 	want := golden.NPY(t, filepath.Join(folder, path)) // [layers+1, tokens, hidden]
 	per := want.Shape[1] * want.Shape[2]
 	last := map[int16][]float32{}
-	s := &exec.Step{Trace: func(ins *plan.Instruction, j int, values []float32, _ int) {
+	s := &exec.Step{Trace: func(_ int, ins *plan.Instruction, j int, values []float32, _ int) {
 		if j == 0 && ins.Layer >= 0 {
 			last[ins.Layer] = append([]float32(nil), values...)
 		}

@@ -50,8 +50,8 @@ type Step struct {
 	Requested []int32 // rows whose logits are requested, ascending
 	Counters  *Counters
 	// Trace, if set, receives every instruction's outputs: the values of output
-	// j, rows × cols. It is for tests and explanations.
-	Trace func(ins *plan.Instruction, j int, values []float32, cols int)
+	// j of the instruction at a place of the program, rows × cols.
+	Trace func(at int, ins *plan.Instruction, j int, values []float32, cols int)
 	// Stop, when set to true, makes a step return [ErrStopped] before the next
 	// instruction or streamed unit; [Executor.Wake] interrupts a wait. The step may
 	// be run again.

@@ -40,7 +40,7 @@ func newBatch(cfg *Config) batch {
 // reset empties the batch.
 func (b *batch) reset() {
 	b.step.Runs, b.step.Tokens, b.step.Requested = b.step.Runs[:0], b.step.Tokens[:0], b.step.Requested[:0]
-	b.owners, b.rows, b.step.Counters = b.owners[:0], b.rows[:0], nil
+	b.owners, b.rows, b.step.Counters, b.step.Trace = b.owners[:0], b.rows[:0], nil, nil
 	b.answers = 0
 }
 

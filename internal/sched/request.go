@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/exec"
+	"atenia/internal/plan"
 	"atenia/internal/sample"
 )
 
@@ -54,9 +55,25 @@ type Request struct {
 	Ended func()
 	// Speculate says which drafts its tokens are verified with.
 	Speculate Speculation
+	// Trace, if not nil, receives what every instruction computed for the request, which
+	// then has steps of its own. It is called by the scheduler and must not wait for it.
+	Trace func(Traced)
 	// Counters, if not nil, count the steps that contain rows of the request,
 	// including the rows of other requests. They cost atomic operations.
 	Counters *exec.Counters
+}
+
+// A Traced is one output of an instruction, of the rows of a step: those of the tokens from
+// First on, or after the last blocks of a model only those whose logits are wanted.
+type Traced struct {
+	Step        int // of the request, from 0
+	First       int // token of the first row
+	Instruction int // of the program that ran
+	Op          plan.Opcode
+	Layer       int // -1 outside layers
+	Output      int // of the instruction
+	Values      []float32
+	Cols        int
 }
 
 // span returns the maximum length of the request's sequence.
@@ -131,6 +148,7 @@ type Stream struct {
 	ended  bool       // Next has returned false
 	cached int        // tokens of the prompt that were reused; valid once a token was sent or tokens is closed
 	made   int        // tokens sent; the scheduler's
+	traced int        // steps that were traced; the scheduler's
 	// drafted and accepted count drafted tokens; valid once tokens is closed.
 	drafted, accepted int
 	byModel           struct{ drafted, accepted int } // of those, the draft model's

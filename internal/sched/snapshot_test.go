@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"atenia/internal/plan"
 )
 
 // mixed are models whose states differ: pages, pages behind a window, and states
@@ -125,16 +123,16 @@ func TestStoppedStep(t *testing.T) {
 			s := m.still(small, Config{Slots: 2, SnapshotTokens: 8})
 			r := Request{Prompt: m.tokens(6, 37), MaxTokens: 9}
 			want := m.alone(r)
-			a := submit(t, s, r)
 			rng := rand.New(rand.NewPCG(8, 8))
 			stops, left := 0, rng.IntN(60)
-			s.batch.step.Trace = func(*plan.Instruction, int, []float32, int) {
+			r.Trace = func(Traced) {
 				if left--; left == 0 && stops < 12 {
 					stops++
 					left = 1 + rng.IntN(200)
 					s.batch.stop.Store(true)
 				}
 			}
+			a := submit(t, s, r)
 			turns(t, s, nil, a)
 			same(t, "stopped", a, want)
 			if stops < 2 {

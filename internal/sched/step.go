@@ -123,6 +123,9 @@ func (s *Scheduler) fill() bool {
 	}
 	s.admission.freed = false
 	s.draft(rows, logits)
+	if s.fillTraced() {
+		return true
+	}
 	for _, sl := range s.drafts.slots {
 		rows, logits = rows-sl.draft.rows, logits-sl.draft.rows
 	}
@@ -133,6 +136,27 @@ func (s *Scheduler) fill() bool {
 		s.fillSlots(ec.MaxTokens-b.answers, ec.MaxLogits-b.answers)
 	}
 	return len(b.step.Tokens) > 0
+}
+
+// fillTraced fills the step with rows of a request that is traced, if one can have any, and
+// no others.
+func (s *Scheduler) fillTraced() bool {
+	b, ec := &s.batch, s.x.Config()
+	for _, sl := range s.admission.slots {
+		if sl.idle() || sl.st.req.Trace == nil || sl.blocked || sl.stalled || sl.late.waits {
+			continue
+		}
+		b.prompts = ec.MaxTokens
+		if n, _ := s.addRows(sl, ec.MaxTokens, ec.MaxLogits, false); n > 0 {
+			trace, step, first := sl.st.req.Trace, sl.st.traced, sl.done
+			sl.st.traced++
+			b.step.Trace = func(at int, ins *plan.Instruction, j int, values []float32, cols int) {
+				trace(Traced{step, first, at, ins.Op, int(ins.Layer), j, values, cols})
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // fillSlots fills the step from the first slot on. rows and logits are what is left
