@@ -56,13 +56,26 @@ func (m *Model) lastRun() *LastRun {
 	r.Drafts = RunDrafts{m.opened.Draft, t.Drafted, t.Accepted, t.Drafting.Seconds()}
 	r.events(t)
 	r.groups(m)
-	if pl := m.engine.Placement(); pl != nil && !pl.Guessed() {
-		r.Predicted = pl.Decode.At(float64(t.Past) / float64(max(1, t.Sequences)))
-	}
+	r.Predicted = predicted(t)
 	r.learned(m)
 	m.cost(t, r)
 	r.Judge(RunRoofs{})
 	return r
+}
+
+// asPredicted is the part of a run, both of its steps and of their time, for which weights
+// must have been where a prediction has them: of the rest the mean is off by little then.
+const asPredicted = 0.9
+
+// predicted returns what was predicted of a step that decodes; 0 = nothing was, rates were
+// assumed, or weights moved, and it is of another placement than the steps were. That of
+// where they moved to is not told: it was made without measuring anything.
+func predicted(t *observe.Tally) float64 {
+	pl, all, so := t.Opened, &t.Decode, &t.AsOpened
+	if pl == nil || pl.Guessed() || float64(so.Steps) < asPredicted*float64(all.Steps) || float64(so.Took) < asPredicted*float64(all.Took) {
+		return 0
+	}
+	return pl.Decode.At(float64(t.Past) / float64(max(1, t.Sequences)))
 }
 
 // events tells what memory pressure changed.

@@ -99,9 +99,9 @@ func (o *Outcome) numbers() string {
 	case VerdictMaps:
 		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
-	about := fmt.Sprintf(" (%s–%s)", place.Seconds(o.Low), place.Seconds(o.High))
-	if o.Assumed {
-		about = " by rates that were assumed (atenia hw measures them)"
+	about := engine.ByAssumed(o.Assumed)
+	if about == "" {
+		about = fmt.Sprintf(" (%s–%s)", place.Seconds(o.Low), place.Seconds(o.High))
 	}
 	s := fmt.Sprintf("%s s a %s%s%s, limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), about, place.Where(o.After, o.Seconds, o.Start), o.Limit)
 	if o.Verdict == VerdictStreams {

@@ -213,12 +213,15 @@ func TestMapIsTrue(t *testing.T) {
 // have room for whole contexts.
 func TestAdviseBatch(t *testing.T) {
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
-	advise := func(ram int64, batch int) *atenia.Advice {
-		t.Helper()
-		a, err := atenia.Advise(t.Context(), path, &atenia.Config{
+	within := func(ram int64, batch int) *atenia.Config {
+		return &atenia.Config{
 			BatchTokens: 4, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
 			Placement: atenia.PlacementRules{Batch: batch, Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
-		})
+		}
+	}
+	advise := func(ram int64, batch int) *atenia.Advice {
+		t.Helper()
+		a, err := atenia.Advise(t.Context(), path, within(ram, batch))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,6 +234,24 @@ func TestAdviseBatch(t *testing.T) {
 		if a.Verdict != atenia.VerdictFits || a.Whole != n || strings.Contains(a.Outcome.String(), strconv.Itoa(n)+" of 4 sequences") != (n < 4) {
 			t.Errorf("room for %d: %d, %s", n, a.Whole, a.Outcome.String())
 		}
+	}
+	c := within(1<<30, 1)
+	c.BatchTokens = 40 // which are shortened where all fits then, and not where weights are streamed
+	a, err := atenia.Advise(t.Context(), path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Budget.RAM, c.Placement.Batch = a.Fit*3/4, 4
+	p, err := atenia.OpenPlan(path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := p.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(pl.Next); n == 0 || !pl.Next[n-1].Fits || pl.Next[n-1].RAM != a.Fit {
+		t.Errorf("%+v, nothing is streamed in %d", pl.Next, a.Fit)
 	}
 	if a, b := advise(1000, 1), advise(1000, 4); a.Outcome.RAM != b.Outcome.RAM {
 		t.Errorf("at least %d bytes for one, %d for four", a.Outcome.RAM, b.Outcome.RAM)

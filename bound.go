@@ -35,10 +35,13 @@ type RunCost struct {
 	Mostly string `json:"form_for_most_time,omitempty"` // how weights lay; "" = as in the end
 
 	WeightBytes float64 `json:"weight_bytes"` // that a step passes through the processor
-	Operations  float64 `json:"operations"`   // of products: a multiply-add is two
-	Integer     bool    `json:"integer"`      // these are of int8, not of float32
-	WeightType  string  `json:"weight_type"`  // of most weights
-	WeightBits  float64 `json:"weight_bits"`  // of one of them
+	// AnyBytes are the weights that steps pass through it, whichever experts they choose: the
+	// ones of WeightBytes but for a mixture.
+	AnyBytes   float64 `json:"weight_bytes_any,omitempty"`
+	Operations float64 `json:"operations"`  // of products: a multiply-add is two
+	Integer    bool    `json:"integer"`     // these are of int8, not of float32
+	WeightType string  `json:"weight_type"` // of most weights
+	WeightBits float64 `json:"weight_bits"` // of one of them
 
 	// Keys and values that a step reads, and the next smaller type of them with how many
 	// times smaller they are in it; "" = none.
@@ -75,8 +78,9 @@ type RunLess struct {
 
 // A RunMore is a larger budget that would make a token faster.
 type RunMore struct {
-	What string `json:"what"` // with the seconds before and after
+	What string `json:"what"` // such as "+1 GiB RAM"
 	RAM  int64  `json:"ram"`
+	Read int64  `json:"read_bytes"` // from the disk, for each token then
 }
 
 // RunRoofs are the most that a machine does in a second. 0 = not measured.
@@ -119,6 +123,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) {
 	c.Neighbours = min(c.Waiting, c.Neighbours)
 	c.Faults = float64(t.Faults) / n
 	bytes, operations := p.Pass()
+	c.AnyBytes = float64(p.AnyPass())
 	c.WeightBytes, c.Operations = float64(bytes), float64(operations)*float64(max(t.Decode.Steps, t.Decode.Rows))/n
 	if types := p.Totals.Types; len(types) > 0 {
 		c.WeightType, c.WeightBits = types[0].DType.String(), float64(types[0].Bytes)/float64(max(1, types[0].Parameters))*8
@@ -139,7 +144,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) {
 	m.unpacked(r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
 		for _, x := range pl.Next {
-			c.Larger = append(c.Larger, RunMore{x.String(), x.RAM})
+			c.Larger = append(c.Larger, RunMore{x.What, x.RAM, int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
 		}
 	}
 }
@@ -165,7 +170,7 @@ func (r *LastRun) delayed(t *observe.Tally) float64 {
 func (m *Model) unpacked(r *LastRun) {
 	c, d, p := &r.RunCost, m.engine.Packing(), m.plan.compiled
 	asked := p.Config.Pack == pack.Off
-	if r.Form == "streamed" || d.Mode != pack.Off || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
+	if r.Form == "streamed" || d.Mode != pack.Off || d.Held > 0 || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
 		return
 	}
 	c.Pack, c.PackNeed, c.PackAuto = d.Bytes, c.Need+d.Bytes, d.Available-d.Reserve >= d.Bytes
@@ -288,7 +293,7 @@ func (r *LastRun) judgeRates(roofs RunRoofs) {
 		roof = roofs.Integer
 	}
 	part := func(reached, roof float64) float64 { return reached / max(roof, 1) }
-	cached := all <= float64(r.CacheBytes)
+	cached := max(r.WeightBytes, r.AnyBytes)+r.KVBytes <= float64(r.CacheBytes) // as the next step chooses other experts
 	what := spelling.Size(int64(r.WeightBytes)) + " of weights"
 	if r.KVBytes >= r.WeightBytes/64 {
 		what += " and " + spelling.Size(int64(r.KVBytes)) + " of keys and values"

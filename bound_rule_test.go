@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/golden"
+	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
 )
 
@@ -98,6 +100,50 @@ func TestMostly(t *testing.T) {
 		}
 		if r.form() != c.want {
 			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.form())
+		}
+	}
+}
+
+// TestPredictedOfThisPlacement: an account tells what was predicted only if weights were
+// where the prediction has them for most of the steps and of their time.
+func TestPredictedOfThisPlacement(t *testing.T) {
+	opened := &place.Placement{Decode: place.Prediction{Seconds: 0.1}}
+	all := observe.Steps{Steps: 100, Took: 10 * time.Second}
+	for _, c := range []struct {
+		what string
+		at   *place.Placement
+		so   observe.Steps
+		want float64
+	}{
+		{"never moved", opened, all, 0.1},
+		{"no placement", nil, all, 0},
+		{"moved before the first step", opened, observe.Steps{}, 0},
+		{"moved in the middle", opened, observe.Steps{Steps: 60, Took: 6 * time.Second}, 0},
+		{"most time, few steps", opened, observe.Steps{Steps: 30, Took: 9500 * time.Millisecond}, 0},
+		{"most steps, little time", opened, observe.Steps{Steps: 95, Took: 3 * time.Second}, 0},
+		{"moved near the end", opened, observe.Steps{Steps: 95, Took: 9500 * time.Millisecond}, 0.1},
+	} {
+		if got := predicted(&observe.Tally{Opened: c.at, AsOpened: c.so, Decode: all}); got != c.want {
+			t.Errorf("%s: predicted were %v s, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// TestAnyBytes: what tokens choose from is all experts of a mixture, of which a step reads
+// those that are chosen; of other models it is what a step reads.
+func TestAnyBytes(t *testing.T) {
+	for name, mixture := range map[string]bool{"qwen2_moe": true, "llama3": false} {
+		m, err := Open(t.Context(), filepath.Join(golden.Family(t, "parity"), name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &LastRun{}
+		m.cost(&observe.Tally{}, r)
+		if r.AnyBytes < r.WeightBytes || r.WeightBytes == 0 || (r.AnyBytes > r.WeightBytes) != mixture {
+			t.Errorf("%s: a step reads %v of %v bytes, a mixture is %t", name, r.WeightBytes, r.AnyBytes, mixture)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

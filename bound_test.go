@@ -84,13 +84,13 @@ var judged = []struct {
 	{"no token", func(r *atenia.LastRun) { r.Decode = atenia.StepTotals{} }, roofs, "none", "no token was decoded", "nothing: no resource is known to bound a token"},
 	{"disk", func(r *atenia.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-		r.Larger = []atenia.RunMore{{"+1 GiB RAM", 3 * gib}, {"+2 GiB RAM", 4 * gib}, {"+30 GiB RAM", 32 * gib}}
-	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM|atenia run m.gguf --budget ram=4294967296"},
+		r.Larger = []atenia.RunMore{{"+1 GiB RAM", 3 * gib, 1e8}, {"+2 GiB RAM", 4 * gib, 0}, {"+30 GiB RAM", 32 * gib, 0}}
+	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM: 0 B are read for each token, in place of 190.73 MiB|atenia run m.gguf --budget ram=4294967296"},
 	{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
 	{"arithmetic, before weights were streamed", func(r *atenia.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
 	{"disk, no memory", func(r *atenia.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-		r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib}}
+		r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib, 0}}
 	}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0 are 1.9 times smaller than F16: about 0 B are read for each token, in place of 190.73 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
 	{"streamed, a quota", func(r *atenia.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
 	{"streamed, and neighbours", func(r *atenia.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "weights of type q8_0"},
@@ -117,6 +117,8 @@ var judged = []struct {
 	{"arithmetic in the cache, one thread", func(r *atenia.LastRun) { r.Operations, r.WeightBytes, r.Threads = 15e9, 1<<20, 1 }, roofs, "arithmetic", "150.00 GFLOP/s", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
 	{"arithmetic of integers", func(r *atenia.LastRun) { r.Operations, r.Integer = 15e9, true }, roofs, "memory", "10.74 GB/s", "weights of type"},
 	{"in the cache", func(r *atenia.LastRun) { r.WeightBytes = 3.6 * (1 << 20) }, atenia.RunRoofs{Memory: 1e6, Float: 200e9}, "none", "3.6 MiB of weights for each token stay in the processor's cache of 32 MiB, and products compute 10.00 of 200.00 GFLOP/s", "nothing: "},
+	{"a mixture, a token of which would be in the cache", func(r *atenia.LastRun) { r.WeightBytes, r.AnyBytes, r.Decode.Seconds = 27<<20, 164<<20, 0.01 }, atenia.RunRoofs{Memory: 55e9, Float: 2e13}, "memory", "27 MiB of weights for each token are read at 28.31 GB/s, of 55.00 GB/s", "weights of type q8_0"},
+	{"a mixture in the cache", func(r *atenia.LastRun) { r.WeightBytes, r.AnyBytes = 2<<20, 16<<20 }, atenia.RunRoofs{Memory: 1e6, Float: 200e9}, "none", "2 MiB of weights for each token stay in the processor's cache of 32 MiB", "nothing: "},
 	{"nothing is used up", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "1 GiB of weights for each token are read at 10.74 of 50.00 GB/s, and products compute 10.00 of 200.00 GFLOP/s: nothing is used up", "nothing: "},
 	// F5: a thread that waited for a page and then for its turn was bound by the disk.
 	{"paging beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.45) }, roofs, "paging", "40.0 page faults wait for them, 80 % of the time", "more memory: the process needs 24 GiB and may have 20 GiB, and its weights cannot be streamed|atenia doctor m.gguf"},

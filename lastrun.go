@@ -44,8 +44,8 @@ type LastRun struct {
 	Drafts RunDrafts  `json:"drafts,omitzero"`
 
 	RunCost
-	Predicted float64 `json:"predicted_seconds,omitempty"`
-	Bound     string  `json:"bound"` // disk, paging, cold cache, neighbours, drafting, memory, arithmetic or none
+	Predicted float64 `json:"predicted_seconds,omitempty"` // of a step; 0 = nothing was, or weights moved since
+	Bound     string  `json:"bound"`                       // disk, paging, cold cache, neighbours, drafting, memory, arithmetic or none
 	BoundWhy  string  `json:"bound_why"`
 
 	Changes  []RunChange `json:"changes"`

@@ -114,7 +114,7 @@ func (r *LastRun) lessDisk() {
 			if !strings.HasPrefix(x.What, "+") { // of what a plan file left unused
 				what = ""
 			}
-			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "%s%s", what, x.What)
+			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "%s%s: %s are read for each %s, in place of %s", what, x.What, spelling.Size(x.Read), r.unit(), spelling.Size(int64(r.ReadBytes)))
 			return
 		}
 	}

@@ -217,6 +217,7 @@ type Packing struct {
 	Because string // the reason for the mode
 	Path    string // of the packed file, for "disk"
 	Wrote   bool   // the file was made by this Open
+	Held    int64  // bytes of weights in memory that were packed where they stay
 	// Fault is what is wrong with packed files that could not be used, nil if
 	// nothing is.
 	Fault error
@@ -233,7 +234,7 @@ func (m *Model) Packing() Packing { return newPacking(m.engine.Packing()) }
 func newPacking(d pack.Decision) Packing {
 	return Packing{
 		Asked: d.Asked.String(), Mode: d.Mode.String(), Matrices: d.Matrices, Bytes: d.Bytes, Source: d.Source,
-		Available: d.Available, Reserve: d.Reserve, Evict: d.Evict, Because: d.Because, Path: d.Path, Wrote: d.Wrote,
+		Available: d.Available, Reserve: d.Reserve, Evict: d.Evict, Because: d.Because, Path: d.Path, Wrote: d.Wrote, Held: d.Held,
 		Fault: d.Fault, text: d.String(),
 	}
 }

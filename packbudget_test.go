@@ -66,7 +66,7 @@ func TestAdviseSaysWhatItAssumes(t *testing.T) {
 		}
 		return a, b.String()
 	}
-	const assumed, room = "by rates that were assumed (atenia hw measures them)", "keys and values have room for "
+	const assumed, room = "by rates that were assumed, not measured", "keys and values have room for "
 	a, text := advise()
 	if !a.Assumed || !strings.Contains(text, assumed) || strings.Contains(text, "–") || strings.Contains(text, room) {
 		t.Errorf("%+v: %s", a.Outcome, text)

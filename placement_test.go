@@ -129,7 +129,7 @@ func TestPlaceMeasures(t *testing.T) {
 		measured, assumed []string
 	}{
 		{"nothing streamed", 1 << 30, atenia.PlacementRules{}, nil, []string{"ssd", "ram", "flops"}},
-		{"streamed", 0, atenia.PlacementRules{}, []string{"ssd", "ram"}, []string{"flops"}},
+		{"streamed", 0, atenia.PlacementRules{}, []string{"ssd", "ram", "flops"}, nil},
 		{"memory is given", 0, atenia.PlacementRules{Rates: atenia.Rates{RAM: 10e9}}, []string{"ssd"}, []string{"flops"}},
 		{"storage is given", 0, atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9}}, nil, []string{"ram", "flops"}},
 		{"not to be measured", 0, atenia.PlacementRules{NoProbe: true}, nil, []string{"ssd", "ram", "flops"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -121,5 +122,35 @@ func TestEncoder(t *testing.T) {
 	}
 	if _, err := bench.Run(t.Context(), e, bench.Config{Prompt: 7, Decode: 3}); !errors.Is(err, sched.ErrEncoder) {
 		t.Errorf("decoding: %v", err)
+	}
+}
+
+// TestMixture: of experts, a step reads those that its tokens choose, and a token of a prompt
+// is multiplied with them alone: what both say is what the plan has.
+func TestMixture(t *testing.T) {
+	path := filepath.Join(golden.Family(t, "parity"), "qwen2_moe")
+	for _, batch := range []int{1, 3} {
+		e := open(t, path, &atenia.Config{Context: 64, Slots: 3})
+		r := measure(t, e, bench.Config{Prompt: 4, Decode: 2, Batch: batch})
+		mix, all, chosen, rest := e.Plan.Model.Config.Mixture, 0.0, 0.0, 0.0
+		for name, w := range e.Views() {
+			size, _ := w.Shape.Bytes(w.DType)
+			switch {
+			case strings.Contains(name, "_exps"):
+				all += float64(size)
+			case name != "token_embd":
+				rest += float64(size)
+			}
+		}
+		for k, not := 0, 1.0; k < batch; k++ {
+			not *= 1 - float64(mix.TopK)/float64(mix.Experts)
+			chosen = all * (1 - not)
+		}
+		if got := float64(r.TokenBytes); all == 0 || math.Abs(got-rest-chosen) > 64 {
+			t.Errorf("%d sequences: %v bytes are read in a step, want %v of %v of experts and %v", batch, got, chosen, all, rest)
+		}
+		if _, products := e.Plan.Pass(); r.Ops.Float+r.Ops.Int8 > float64(products) || r.Ops.Float+r.Ops.Int8 == 0 {
+			t.Errorf("%+v operations of a token, the plan has %d with the output", r.Ops, products)
+		}
 	}
 }

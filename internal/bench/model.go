@@ -41,13 +41,13 @@ type Report struct {
 	// together and without a context before.
 	Step  Latency
 	Batch int
-	// TokenBytes is how many bytes of weights one step of decoding reads.
+	// TokenBytes is how many bytes of weights one step of decoding reads, of a mixture with
+	// the experts that its tokens choose.
 	TokenBytes int64
 	// Roofs are what this machine can do, measured afterwards; 0 with a budget of
 	// RAM, which that would exceed, and so are the shares.
 	Roofs roof.Roofs
-	// Share is the part of the memory bandwidth with which decoding reads
-	// weights. Those of a mixture of experts all count, though not all are read.
+	// Share is the part of the memory bandwidth with which decoding reads weights.
 	Share float64
 	// Ops is what products with weights do for one token of a prompt, and
 	// PrefillShare the part of the arithmetic with which a prompt does them.
@@ -102,7 +102,7 @@ func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
 	if err := m.complete(&c); err != nil {
 		return nil, err
 	}
-	r := &Report{TokenBytes: m.tokenBytes(), Ops: m.promptOps(), Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
+	r := &Report{TokenBytes: m.stepBytes(c.Batch), Ops: m.promptOps(), Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
 	var err error
 	if c.Counters {
 		if r.Counters, err = m.count(ctx, c.Prompt, c.Decode > 0); err != nil {
@@ -152,9 +152,9 @@ func (m *model) decode(ctx context.Context, c *Config, r *Report) error {
 	return nil
 }
 
-// tokenBytes adds up the weights that a decode step reads entirely: all except
-// a table of which it reads one row.
-func (m *model) tokenBytes() (n int64) {
+// stepBytes adds up the weights that a decode step of so many tokens reads: all except
+// a table of which it reads rows, and of experts those that are chosen.
+func (m *model) stepBytes(tokens int) (n int64) {
 	if m.engine.Plan.Model.Plans.Decode == nil {
 		return 0
 	}
@@ -171,13 +171,14 @@ func (m *model) tokenBytes() (n int64) {
 	for name := range whole {
 		v := views[name] // the bytes of experts may be elsewhere
 		size, _ := v.Shape.Bytes(v.DType)
-		n += int64(size)
+		n += int64(float64(size) * m.engine.Plan.ReadPart(name, tokens))
 	}
 	return n
 }
 
 // promptOps adds up the products with weights that each token of a prompt
-// takes: all but those of the output, which only the last one needs.
+// takes: all but those of the output, which only the last one needs, and of experts those
+// that it chooses.
 func (m *model) promptOps() (o PromptOps) {
 	p, views := &m.engine.Plan.Model.Plans.Prefill.Plan, m.engine.Views()
 	for i := range p.Instructions {
@@ -189,11 +190,12 @@ func (m *model) promptOps() (o PromptOps) {
 			if ref == plan.NoWeight {
 				continue
 			}
-			v := views[p.Weights[ref].Name]
+			name := p.Weights[ref].Name
+			v := views[name]
 			if len(v.Shape) < 2 {
 				continue
 			}
-			n := 2.0
+			n := 2 * m.engine.Plan.ReadPart(name, 1)
 			for _, d := range v.Shape {
 				n *= float64(d)
 			}

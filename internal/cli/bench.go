@@ -102,7 +102,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 		return nil, err
 	}
 	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench compares with the prediction
-	defer b.mf.finish(a.err, m, &err)
+	defer b.mf.finish(a, m, &err)
 	b.fit(m.Context())
 	if opened.Plan.Model.Plans.Decode == nil && !b.given("decode") {
 		b.bc.Decode = -1 // an encoder

@@ -147,11 +147,11 @@ func (b *predictBench) once(ctx context.Context, a *app, path string, r *predict
 	defer stop()
 	mf := b.mf
 	mf.cfg.Budget.RAM = r.RAM
-	m, err := mf.open(ctx, a.err, path)
+	m, err := mf.open(ctx, a.env().Err, path)
 	if err != nil {
 		return err
 	}
-	defer mf.finish(a.err, m, &err)
+	defer mf.finish(a, m, &err)
 	d := &m.Streaming().Placement.Decode
 	r.Predicted = d.At(float64(len(measured) + b.n/2))
 	off := r.Predicted / max(d.Seconds, 1e-9)

@@ -55,7 +55,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		if ok, err := m.HasChat(); !ok {
 			if m.Plan().Command() != "run" {
 				return err
@@ -67,11 +67,11 @@ func (a *app) chat() *cobra.Command {
 			return err
 		}
 		t := &talk{a: a, m: m, chat: m.Chat, opt: o, variables: variables, special: special, system: system, lines: newLineReader(a.in, a.out)}
-		if t.tools, err = tf.open(c.Context(), a.err, t.lines, t.read); err != nil {
+		if t.tools, err = tf.open(c.Context(), a.err, a.env().Err, t.lines, t.read); err != nil {
 			return err
 		}
 		defer func() { err = cmp.Or(err, t.tools.close()) }()
-		t.tools.warn(m)
+		t.tools.warn(a.env().Err, m)
 		t.reset()
 		return t.loop(c.Context())
 	}

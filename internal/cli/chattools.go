@@ -33,7 +33,7 @@ func (f *toolFlags) register(fs *pflag.FlagSet) {
 }
 
 // open starts or connects to the servers, and returns nil without --mcp.
-func (f *toolFlags) open(ctx context.Context, errw io.Writer, lines *lineReader, ask func(ctx context.Context, prompt string) (string, error)) (*tools, error) {
+func (f *toolFlags) open(ctx context.Context, errw, warn io.Writer, lines *lineReader, ask func(ctx context.Context, prompt string) (string, error)) (*tools, error) {
 	if f.config == "" {
 		if f.yes {
 			return nil, command.Usagef("--yes needs --mcp")
@@ -45,7 +45,7 @@ func (f *toolFlags) open(ctx context.Context, errw io.Writer, lines *lineReader,
 		return nil, err
 	}
 	info, _ := debug.ReadBuildInfo()
-	o := toolbox.Options{Version: versionOf(info).Version, Err: errw, Tokens: tokensFile()}
+	o := toolbox.Options{Version: versionOf(info).Version, Err: warn, Tokens: tokensFile()}
 	if lines.Terminal {
 		o.Person = toolbox.Person{Visit: visit(errw), Ask: ask}
 	}
@@ -97,7 +97,7 @@ func (s *tools) close() error {
 }
 
 // warn says if a model cannot know of the tools: its template leaves them out.
-func (s *tools) warn(m *atenia.Model) {
+func (s *tools) warn(to io.Writer, m *atenia.Model) {
 	if s == nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *tools) warn(m *atenia.Model) {
 	}
 	c.Tools = s.list
 	if with, err := m.Render(c); err == nil && with == without {
-		fmt.Fprintln(s.errw, "atenia: warning: the model's chat template has no place for tools; the model does not learn of them")
+		fmt.Fprintln(to, "atenia: warning: the model's chat template has no place for tools; the model does not learn of them")
 	}
 }
 

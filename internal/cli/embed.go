@@ -64,7 +64,7 @@ func (a *app) embed() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		var rows [][][]float32
 		if mf.cfg.Pooling == "none" {
 			rows, err = m.EmbedTokens(c.Context(), texts, tf.o)
@@ -157,7 +157,7 @@ func (a *app) rerank() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		order, err := m.Rerank(c.Context(), args[1], documents, tf.o)
 		if err != nil {
 			return err

@@ -90,7 +90,7 @@ func (a *app) eval() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		if against != "" {
 			other := mf.cfg
 			other.Observe, other.PlacementFile, other.Adapter = atenia.Observation{}, "", ""

@@ -266,3 +266,50 @@ func TestOneFloor(t *testing.T) {
 		}
 	}
 }
+
+// TestMapsAsTold: where doctor says that a mapped model has room for whole contexts, which
+// takes short steps, it has that when it is opened.
+func TestMapsAsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB")
+	}
+	needControlGroups(t)
+	const bounded = "longer texts are refused"
+	args := []string{sharedModel(t, 2), "--ctx", "2048", "--probe", "none"}
+	doctor := append([]string{"doctor"}, args...)
+	none := inGroup(t, 48<<20, "", doctor...)
+	m := regexp.MustCompile(`at least .* \((\d+) bytes\) is needed because the model is mapped`).FindStringSubmatch(none.out)
+	if m == nil {
+		t.Fatalf("exit code %d: %s%s", none.code, none.out, none.err)
+	}
+	// Keys and values of 2048 tokens have 32 MiB, buffers for steps of 512 have 20 MiB more
+	// than for those of 32, and the system takes some.
+	floor, _ := strconv.ParseInt(m[1], 10, 64)
+	limit := floor + 41<<20
+	if l := inGroup(t, limit, "", doctor...); l.code != command.OK || !strings.Contains(l.out, " maps in ") || strings.Contains(l.out, bounded) {
+		t.Fatalf("exit code %d: %s%s", l.code, l.out, l.err)
+	}
+	l := inGroup(t, limit, "", append([]string{"logits", "--tokens", "1,2"}, args...)...)
+	if l.code != command.OK || !strings.Contains(l.err, "it is mapped") || strings.Contains(l.err, bounded) {
+		t.Errorf("exit code %d: %s", l.code, l.err)
+	}
+}
+
+// TestDataLimit: by a limit of data, which counts what is mapped and the stacks of threads
+// before they are used, a model is streamed as in a control group, and ends with its logits.
+func TestDataLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 302 MB")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-c", `ulimit -d 450000 && exec "$0" "$@"`, self, "logits", sharedModel(t, 9), "--tokens", "1,2,3", "--ctx", "64", "-t", "2", "--probe", "none"}
+	c := exec.CommandContext(t.Context(), "/bin/sh", args...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr, c.Env = &out, &errs, append(os.Environ(), programVar+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	if err := c.Run(); err != nil || out.Len() == 0 || !strings.Contains(errs.String(), "are streamed from disk") {
+		t.Errorf("%v: %s", err, errs.String())
+	}
+}

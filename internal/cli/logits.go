@@ -17,14 +17,20 @@ import (
 func (a *app) logits() *cobra.Command {
 	var mf modelFlags
 	var o atenia.LogitsOptions
-	var list, text string
+	var list, text, outputs, compare string
+	var tolerance float64
 	c := &cobra.Command{
 		Use:   "logits [MODEL]",
 		Short: "Print the logits after tokens",
 		Long: "Print the logits of the whole vocabulary after the given tokens: one row after the last token, or with\n" +
-			"--all one row after each.",
+			"--all one row after each.\n\n" +
+			"--outputs writes what every instruction of the plan computes to a NumPy archive (.npz), --compare finds the\n" +
+			"first instruction that computes something else than in such a file, on another machine, with another form\n" +
+			"of the weights or another version of the program.",
 		Example: "  atenia logits --tokens 1,2,3 --all --json\n" +
-			"  atenia logits model.gguf --text \"Hello\"",
+			"  atenia logits model.gguf --text \"Hello\"\n" +
+			"  atenia logits model.gguf --text Hello --outputs hello.npz\n" +
+			"  atenia logits model-q8_0.gguf --text Hello --compare hello.npz --tolerance 0.01",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerRunning(c.Flags())
@@ -32,6 +38,10 @@ func (a *app) logits() *cobra.Command {
 	c.Flags().StringVar(&text, "text", "", "text instead of token ids")
 	c.Flags().BoolVar(&o.All, "all", false, "print a row after every token")
 	c.Flags().IntVar(&o.Step, "step", 0, "compute the first `N` tokens together and the others one by one")
+	c.Flags().StringVar(&outputs, "outputs", "", "write the outputs of all instructions to `FILE`")
+	c.Flags().StringVar(&compare, "compare", "", "compare them with `FILE` instead of printing logits; the exit code is 3 if they differ")
+	c.Flags().Float64Var(&tolerance, "tolerance", 0, "with --compare, the part of an output's largest number that others may be off (0 = the same bits)")
+	c.MarkFlagsMutuallyExclusive("outputs", "compare")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if (list == "") == (text == "") {
 			return command.Usagef("logits: give either --tokens or --text")
@@ -44,7 +54,7 @@ func (a *app) logits() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		if text != "" {
 			if tokens, err = m.Tokenize(text); err != nil {
 				return err
@@ -57,11 +67,42 @@ func (a *app) logits() *cobra.Command {
 				}
 			}
 		}
-		return a.printLogits(m.Vocab(), func(row func(int, []float32)) error {
-			return m.EachLogits(c.Context(), tokens, o, row)
-		})
+		logits := func(row func(int, []float32)) error { return m.EachLogits(c.Context(), tokens, o, row) }
+		switch traced := func(f func(atenia.TracedOutput)) { o.Trace = f }; {
+		case compare != "":
+			return a.compareLogits(compare, tolerance, func(f func(atenia.TracedOutput)) error {
+				traced(f)
+				return logits(func(int, []float32) {})
+			})
+		case outputs != "":
+			return writeTrace(outputs, func(f func(atenia.TracedOutput)) error {
+				traced(f)
+				return a.printLogits(m.Vocab(), logits)
+			})
+		}
+		return a.printLogits(m.Vocab(), logits)
 	}
 	return c
+}
+
+// compareLogits prints how a run differs from a trace.
+func (a *app) compareLogits(path string, tolerance float64, run func(func(atenia.TracedOutput)) error) error {
+	if !(tolerance >= 0) {
+		return command.Usagef("--tolerance %g: want 0 or more", tolerance)
+	}
+	r, err := compareTrace(path, tolerance, run)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(r)
+	} else {
+		err = r.write(a.out)
+	}
+	if err == nil && (r.Differ > 0 || r.Missing > 0) {
+		return fmt.Errorf("%w: %d of %d outputs differ from %s", command.ErrVerify, r.Differ, r.Outputs, path)
+	}
+	return err
 }
 
 func parseTokens(list string) ([]int32, error) {

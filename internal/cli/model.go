@@ -165,14 +165,15 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 }
 
 // finish prints predictions beside measurements, if requested, and closes the model. An error of
-// closing becomes that of the command.
-func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
+// closing becomes that of the command. Nobody asked for notes and warnings, which --quiet drops.
+func (m *modelFlags) finish(a *app, model *atenia.Model, err *error) {
+	errw, warn := a.err, a.env().Err
 	if m.stats {
 		_ = model.Map().WriteText(errw)
 	}
 	s := model.Streaming()
 	for _, line := range s.Notes[min(m.told, len(s.Notes)):] { // since it was opened
-		fmt.Fprintf(errw, "atenia: %s\n", line)
+		fmt.Fprintf(warn, "atenia: %s\n", line)
 	}
 	if m.stats && s.Placement != nil {
 		_ = s.WriteText(errw) // errors of standard error cannot be reported
@@ -188,7 +189,7 @@ func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 			fmt.Fprintf(errw, "lane %-9s %s, %s\n", l.Lane, spelling.Count(l.Tasks, "task"), spelling.Size(l.Bytes))
 		}
 	}
-	e := unkept(errw, model.Close(), stateFolder())
+	e := unkept(warn, model.Close(), stateFolder())
 	if *err == nil {
 		*err = e
 	}

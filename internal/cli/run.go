@@ -80,7 +80,7 @@ func (a *app) run() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		o, err := sf.options(m)
 		if err != nil {
 			return err

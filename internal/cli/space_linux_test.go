@@ -30,7 +30,7 @@ func disk(t *testing.T, size string) string {
 }
 
 // TestFullHome: an answer is complete although nothing can be kept about it, and what
-// could not be kept is said. What was asked for is an error.
+// could not be kept is said, but with --quiet. What was asked for is an error.
 func TestFullHome(t *testing.T) {
 	dir := disk(t, "8k")
 	for name := range 3 { // pages
@@ -47,6 +47,13 @@ func TestFullHome(t *testing.T) {
 		code := Main(args, strings.NewReader(""), &out, &errw)
 		if code != want || out.Len() < 10 || !strings.Contains(errw.String(), "warning: not kept: ") || !strings.Contains(errw.String(), "no space left") {
 			t.Errorf("%v: exit %d, %s, %s", args, code, out.String(), errw.String())
+		}
+	}
+	for _, args := range [][]string{{"run", "Once", "-n", "4"}, {"logits", "Once"}, {"bench", "-p", "4", "-n", "2", "-r", "1"}} {
+		var out, errw bytes.Buffer
+		Main(append(args, "--quiet"), strings.NewReader(""), &out, &errw)
+		if strings.Contains(errw.String(), "warning") || strings.Contains(errw.String(), "no space left") || args[0] == "run" && (out.Len() < 10 || errw.Len() > 0) {
+			t.Errorf("%v --quiet: %s, %s", args, out.String(), errw.String())
 		}
 	}
 }

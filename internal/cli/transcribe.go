@@ -63,7 +63,7 @@ func (a *app) transcribe() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer mf.finish(a.err, m, &err)
+		defer mf.finish(a, m, &err)
 		var all []transcript
 		for _, path := range args[1:] {
 			sound, err := atenia.ReadSound(path)

@@ -21,6 +21,17 @@ type Lesser struct {
 	RAM   int64  // the least in which it is streamed
 }
 
+// AnyPass returns the bytes of weights that tokens pass through the processor, whichever
+// experts they choose: [Plan.Pass] has those of one token.
+func (p *Plan) AnyPass() (bytes int64) {
+	for i := range p.footprint.tensors {
+		if t := &p.footprint.tensors[i]; t.Class != place.Vector && !t.ByRow {
+			bytes += t.Bytes
+		}
+	}
+	return bytes
+}
+
 // StreamFloor returns the least memory of the process in which the model is streamed; 0 =
 // its weights cannot be read while it runs.
 func (p *Plan) StreamFloor() int64 {
@@ -40,7 +51,8 @@ func (p *Plan) StreamFloor() int64 {
 // is too small for that; 0 = there is none. More memory also lets steps be longer, so that
 // it is looked for by placing the model in it.
 func (p *Plan) PackBudget(ram int64) int64 {
-	c := p.placeConfig()
+	c, asked := p.placeConfig(), p.Config.exec(&p.Model.Config) // whose steps the model's own budget may have shortened
+	c.Exec.MaxTokens, c.Exec.MaxLogits = asked.MaxTokens, asked.MaxLogits
 	c.Measure, c.Recorder, c.Budget.Auto, c.Exec.Pack.Mode = nil, decide.Recorder{}, false, pack.Auto
 	for range 8 {
 		c.Budget.RAM = ram

@@ -78,6 +78,7 @@ type adviser struct {
 	file     string // of the configuration, in a folder
 	auto     bool   // the memory that is free now
 	measured func(string) (place.Measurement, error)
+	disk     func() float64 // the rate that was measured or given; 0 = unknown
 	advice   Advice
 	machine  machine
 }
@@ -135,25 +136,55 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 		}
 	}
 	a.advice.Remedies = few(a.advice.Remedies)
+	a.cold()
 	return &a.advice, nil
 }
 
 // measure lets all outcomes have the same rates, which are measured once.
 func (a *adviser) measure() {
 	c := &a.plan.Config
+	a.disk = func() float64 { return c.Rules.Rates.SSD }
 	if c.Rules.NoProbe || c.Rules.Rates.SSD > 0 {
 		return
 	}
 	var once bool
 	var m place.Measurement
 	var err error
+	a.disk = func() float64 { return m.SSD }
 	a.measured = func(path string) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4)})
+			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...)})
 		}
 		return m, err
 	}
+}
+
+// perceptible is a wait that a user notices, in seconds, and what a slow disk reads meanwhile.
+const (
+	perceptible      = 0.1
+	perceptibleBytes = 64 << 20
+)
+
+// cold notes that the first answer waits for the disk, where that is noticed and longer than
+// a token takes: weights that are mapped are read when they are used, or packed.
+func (a *adviser) cold() {
+	now := &a.advice.Now
+	if now.Verdict != verdictFits && now.Verdict != verdictMaps {
+		return
+	}
+	n := int64(0)
+	for _, path := range a.plan.footprint.paths {
+		n += file.Uncached(path)
+	}
+	line := spelling.Size(n) + " of its files are not in memory yet: the first answer waits for the disk"
+	switch rate := a.disk(); {
+	case rate > 0 && float64(n)/rate > max(perceptible, now.Seconds):
+		line += ", " + place.Seconds(float64(n)/rate) + " s at least"
+	case rate > 0 || n < perceptibleBytes:
+		return
+	}
+	a.advice.Notes = append(a.advice.Notes, line)
 }
 
 // try returns what becomes of a footprint in a memory; auto says that this is what
@@ -385,6 +416,9 @@ func (a *adviser) closing() error {
 
 // smallerTypes are tried in this order: what loses least comes first.
 var smallerTypes = []quant.Mix{quant.MixQ8_0, quant.MixQ6_K, quant.MixQ5_K_M, quant.MixQ4_K_M, quant.MixQ3_K_M, quant.MixQ2_K}
+
+// smallTypes are the types of their weights.
+var smallTypes = []tensor.DType{tensor.Q8_0, tensor.Q6_K, tensor.Q5_K, tensor.Q4_K, tensor.Q3_K, tensor.Q2_K}
 
 // smaller tries types of weights: the best that changes the verdict, or else one
 // that loses little and makes a token faster.

@@ -227,7 +227,7 @@ func TestAfter(t *testing.T) {
 		t.Errorf("a shorter text makes no token faster: %+v, %+v", now, o)
 	}
 	_, perToken := a.plan.StateBytes()
-	want := now.Start + 2048*float64(perToken)/0.55/10e9 // float32
+	want := now.Start + 2048*float64(perToken)/0.8/10e9 // float32
 	if now.Seconds < 0.999*want || now.Seconds > 1.001*want {
 		t.Errorf("%g s after 2048 tokens, want %g", now.Seconds, want)
 	}

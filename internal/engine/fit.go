@@ -101,7 +101,11 @@ func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
 		return nil
 	}
 	c.File = "" // which says where weights are whatever there is
-	fits, err := p.fits(f, c)
+	least := c
+	if one := f.oneWhole(&c); one > 0 {
+		least.CacheBytes = one
+	}
+	fits, err := p.fits(f, least)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"path/filepath"
 	"sync"
 
@@ -22,6 +23,7 @@ type footprint struct {
 	headers exec.Weights   // types and shapes
 	tensors []place.Tensor // weights, in the order of use; none without files
 	files   []place.Part
+	paths   []string                 // of the files; none of the embedded model
 	largest string                   // the path of the largest file
 	floats  []ring.CodedSource       // weights that may be streamed in coded form
 	tower   int64                    // bytes of the weights of an encoder of images or sounds
@@ -37,8 +39,10 @@ func newFootprint(path string, m *compile.Model, d *file.Description) *footprint
 	}
 	most := int64(-1)
 	for _, part := range d.Parts {
-		if part.Bytes > most && d.Path != embedded.Name {
-			f.largest, most = part.Path, part.Bytes
+		if d.Path != embedded.Name {
+			if f.paths = append(f.paths, part.Path); part.Bytes > most {
+				f.largest, most = part.Path, part.Bytes
+			}
 		}
 		f.files = append(f.files, place.Part{Name: filepath.Base(part.Path), Bytes: part.Bytes})
 	}
@@ -95,16 +99,33 @@ func (f *footprint) bytes() (n int64) {
 	return n
 }
 
+// ReadPart returns the part of a weight that a step of so many tokens reads: of experts what
+// they choose, if all are chosen equally often, and all of any other.
+func (p *Plan) ReadPart(name string, tokens int) float64 {
+	for i := range p.footprint.tensors {
+		if t := &p.footprint.tensors[i]; t.Name == name && t.Class == place.Expert {
+			return 1 - math.Pow(1-t.Uses, float64(tokens))
+		}
+	}
+	return 1
+}
+
 // products returns how many values of matrices one token is multiplied with.
 func (f *footprint) products() (n int64) {
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
-			size, _ := f.headers[t.Name].Shape.Size()
-			if t.Class == place.Expert { // those that a token chooses
-				size = int(float64(size) * t.Uses)
-			}
-			n += int64(size)
+			n += int64(f.operations(t)) / 2
 		}
 	}
 	return n
+}
+
+// operations returns how many operations a weight's products take for a token: a multiply-add
+// is two.
+func (f *footprint) operations(t *place.Tensor) float64 {
+	size, _ := f.headers[t.Name].Shape.Size()
+	if t.Class == place.Expert { // those that a token chooses
+		size = int(float64(size) * t.Uses)
+	}
+	return 2 * float64(size)
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -291,7 +292,27 @@ func TestRates(t *testing.T) {
 		}
 	}
 	cfg := placeConfig(spill)
-	cfg.Rules.Rates = place.KeptRates{}
+	cfg.Rules.Rates, cfg.Rules.ProfileDir = place.KeptRates{}, t.TempDir()
+	for _, want := range []struct {
+		now        place.Measurement
+		measured   []string
+		kept       []string
+		ssd, at    float64 // the rate of the disk, alone and beside memory
+		ram, ramAt float64
+	}{
+		{measured, []string{"ssd", "ram"}, nil, 3e9, 2e9, 20e9, 15e9},
+		{place.Measurement{KeptRates: place.KeptRates{SSD: 6e9}}, []string{"ssd"}, []string{"ram"}, 6e9, 4e9, 20e9, 15e9}, // with too little memory for more
+	} {
+		cfg.Measure = func(string) (place.Measurement, error) { return want.now, nil }
+		pl, err := m.Place(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := pl.Input().Rates
+		if !slices.Equal(r.Measured, want.measured) || !slices.Equal(r.Kept, want.kept) || r.SSD != want.ssd || math.Round(r.SSDBusy/1e6) != want.at/1e6 || r.RAM != want.ram || math.Round(r.RAMBusy/1e6) != want.ramAt/1e6 || pl.Guessed() {
+			t.Errorf("%+v, want %+v", r, want)
+		}
+	}
 	broken := errors.New("the disk is gone")
 	cfg.Measure = func(string) (place.Measurement, error) { return place.Measurement{}, broken }
 	if _, err := m.Place(cfg); !errors.Is(err, broken) {

@@ -140,10 +140,10 @@ func (f *footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) 
 }
 
 // What attention costs beside reading: with two processors keys and values of float32 were
-// read at 0.55 of the rate of weights, smaller ones in the time of so many bytes of weights
+// read at 0.8 of the rate of weights, smaller ones in the time of so many bytes of weights
 // for an element; those of q8_0 are multiplied as integers.
 const (
-	cacheRate         = 0.55
+	cacheRate         = 0.8
 	elementBytes      = 2.75
 	elementBytesOfInt = 2
 )

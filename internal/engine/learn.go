@@ -45,7 +45,7 @@ func (e *Engine) Form() string {
 	switch {
 	case e.weights.Stream.Ring != nil || e.weights.Stream.Experts != nil:
 		return formStreamed
-	case e.packing.Mode != pack.Off:
+	case e.packing.Mode != pack.Off || e.packing.Held > 0:
 		return formPacked
 	case e.Plan.Config.NoMap:
 		return formHeld

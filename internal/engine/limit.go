@@ -170,8 +170,12 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 		try := p.placeConfig()
 		*c = p.Config
 		for _, n := range p.steps(&try) {
-			if mapped, err := p.footprint.mapped(&try); err != nil || mapped.Floor <= room && floor.Context == 0 {
-				break // keys and values that have no room at all want the shortest steps
+			mapped, err := p.footprint.mapped(&try)
+			if err != nil {
+				return nil, err
+			}
+			if _, tokens := p.footprint.room(try, mapped); mapped.Floor <= room && tokens == 0 {
+				break // else shorter steps leave more to keys and values
 			}
 			try.shorten(n)
 			c.BatchTokens = n
@@ -191,9 +195,17 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 		return pl, nil
 	}
 	d, n, text := p.pass(pl)
-	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)))
+	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s%s",
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)), ByAssumed(pl.Guessed() && d.Runs == 0))
 	return pl, nil
+}
+
+// ByAssumed says of seconds that their rates were assumed; "" = they were not.
+func ByAssumed(assumed bool) string {
+	if assumed {
+		return " by rates that were assumed, not measured"
+	}
+	return ""
 }
 
 // upTo says that a mapped model has no room for its whole context; "" = it has.

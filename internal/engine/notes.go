@@ -17,6 +17,9 @@ func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 		return nil, err
 	}
 	packing := need.Packing.String()
+	if f.holds(&c, pl, &need.Packing) {
+		packing = "weights are held in memory and packed in place, as far as that takes no more"
+	}
 	if pl.Spills() {
 		packing = "off (asked for)"
 		if c.Exec.Pack.Mode != pack.Off {

@@ -43,6 +43,46 @@ func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Conf
 	return c
 }
 
+// inPlace reports whether a weight that is read into memory is packed there.
+func (f *footprint) inPlace(t *place.Tensor, c *PlaceConfig) bool {
+	w := f.headers[t.Name]
+	return t.Held == "" && !t.ByRow && t.Class != place.Vector && !c.Exec.Precise && c.Exec.Pack.Mode != pack.Off &&
+		len(w.Shape) == 2 && pack.InPlace(w.DType, w.Shape.Rows(), w.Shape.Cols())
+}
+
+// holds reports whether weights that all have room are read into memory, to be packed
+// there, where a packed form beside the mapped files has no room.
+func (f *footprint) holds(c *PlaceConfig, pl *place.Placement, d *pack.Decision) bool {
+	in := pl.Input()
+	if pl.Spills() || in.RAM == 0 || !d.Short() {
+		return false
+	}
+	some := false
+	for i := range f.tensors {
+		if f.tensors[i].Experts > 0 { // of which a cache holds those that are chosen
+			return false
+		}
+		some = some || f.inPlace(&f.tensors[i], c)
+	}
+	return some
+}
+
+// loaded returns a placement that weights are read into memory for, nil if they are mapped.
+func (p *Plan) loaded(pl *place.Placement) (*place.Placement, error) {
+	if pl == nil || pl.Spills() {
+		return pl, nil
+	}
+	if p.Config.NoMap { // they are in memory already
+		return nil, nil
+	}
+	c := p.placeConfig()
+	need, err := p.footprint.Need(p.footprint.within(c, pl).Exec)
+	if err != nil || !p.footprint.holds(&c, pl, &need.Packing) {
+		return nil, err
+	}
+	return pl, nil
+}
+
 // packFiles returns where the packed form of the model's files may be kept:
 // beside them, or in the cache folder if theirs is read-only. Merged weights
 // are packed anew each time.

@@ -56,7 +56,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory})
+			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise)})
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)
@@ -186,7 +186,7 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 		if err != nil {
 			return nil, err
 		}
-		if in.Packed = need.Packing.Mode != pack.Off; in.Packed {
+		if in.Packed = need.Packing.Mode != pack.Off || f.holds(&c, pl, &need.Packing); in.Packed {
 			if pl, err = choose(in, decide.Recorder{}); err != nil { // with the correction of runs that were, too
 				return nil, err
 			}
@@ -197,7 +197,11 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 		if err != nil {
 			return nil, err
 		}
+		if dir := c.Rules.ProfileDir; dir != "" { // where it cannot be kept, the next one who needs it measures or assumes
+			_ = place.RememberMemory(dir, machineOf(c.Exec.Threads), now.Memory())
+		}
 		in.Rates = f.rates(&c, now)
 	}
+	f.exert(&in, pl, &c)
 	return choose(in, c.Recorder)
 }

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 
+	"atenia/internal/memory"
 	"atenia/internal/memory/place"
+	"atenia/tensor"
 )
 
 // The assumed rates of an unmeasured machine: a slow SSD, two channels of old
@@ -21,6 +24,7 @@ const (
 // else assumed.
 func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates) {
 	asked, kept := c.Rules.Rates, place.ReadRates(c.Rules.ProfileDir, filepath.Dir(f.Path))
+	known := place.RememberedMemory(c.Rules.ProfileDir, machineOf(c.Exec.Threads))
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
 		case asked > 0:
@@ -34,15 +38,24 @@ func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates)
 		}
 	}
 	choose("ssd", &r.SSD, asked.SSD, now.SSD, kept.SSD, assumedSSD)
-	choose("ram", &r.RAM, asked.RAM, now.RAM, 0, assumedRAM)
+	choose("ram", &r.RAM, asked.RAM, now.RAM, known.RAM, assumedRAM)
 	flops := assumedFLOPS
-	if asked.RAM > 0 || now.RAM > 0 {
+	if !slices.Contains(r.Assumed, "ram") {
 		flops = max(flops, f.keepingUp(r.RAM))
 	}
 	choose("flops", &r.FLOPS, asked.FLOPS, 0, 0, flops)
+	switch {
+	case slices.Contains(r.Measured, "ram"):
+		r.Products = now.Products
+	case slices.Contains(r.Kept, "ram"):
+		r.Products = known.Products
+	}
 	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
 	if r.SSDBusy == 0 && r.RAMBusy == 0 && now.RAM > 0 { // both are slower by as much as was measured
 		r.SSDBusy, r.RAMBusy = now.SSDBusy*r.SSD/now.SSD, now.RAMBusy*r.RAM/now.RAM
+	}
+	if r.SSDBusy == 0 && r.RAMBusy == 0 && slices.Contains(r.Kept, "ram") {
+		r.SSDBusy, r.RAMBusy = r.SSD*known.SSDShare, r.RAM*known.RAMShare
 	}
 	if r.SSDBusy == 0 && r.RAMBusy == 0 && len(r.Measured) > 0 { // memory was too short to measure it
 		r.SSDBusy, r.RAMBusy, r.Assumed = r.SSD*assumedBusy, r.RAM*assumedBusy, append(r.Assumed, "both at once")
@@ -70,6 +83,67 @@ func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates)
 func (f *footprint) keepingUp(rate float64) float64 {
 	bytes, operations := f.pass()
 	return float64(operations) * rate / float64(max(bytes, 1))
+}
+
+// typesOf are the ways in which weights may be multiplied, for who measures them; smaller
+// are other types that they may have, packed.
+func (f *footprint) typesOf(precise bool, smaller ...tensor.DType) (out []place.Product) {
+	var own []tensor.DType
+	for i := range f.tensors {
+		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
+			own = append(own, f.headers[t.Name].DType)
+		}
+	}
+	slices.Sort(own)
+	for _, d := range slices.Compact(own) {
+		out = append(out, place.Product{Type: d, Precise: precise}, place.Product{Type: d, Packed: true, Precise: precise})
+	}
+	for _, d := range smaller {
+		if p := (place.Product{Type: d, Packed: true, Precise: precise}); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// exert sets how much longer than reading the products of weights take, and how fast they
+// are with several rows, if that is known beside the rate of memory and was not given. A
+// placement says where they lie.
+func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) {
+	spills, stays := pl.Spills(), map[string]bool{}
+	for i := range pl.Tensors {
+		if t := &pl.Tensors[i]; t.Tier == memory.RAM {
+			stays[t.Name] = true
+		}
+	}
+	all, few, many := 0.0, 0.0, 0.0
+	for i := range f.tensors {
+		t := &in.Tensors[i]
+		if t.Class == place.Vector || t.ByRow {
+			continue
+		}
+		packed := in.Packed
+		if spills {
+			packed = stays[t.Name] && f.inPlace(t, c)
+		}
+		rate, ok := in.Rates.Products[place.Product{Type: f.headers[t.Name].DType, Packed: packed, Precise: c.Exec.Precise}.String()]
+		if !ok {
+			all = math.Inf(1)
+			continue
+		}
+		n := f.operations(t)
+		t.Effort, all, few, many = rate.Effort, all+n, few+n/rate.Few, many+n/rate.Many
+	}
+	if r := &in.Rates; few > 0 && !math.IsInf(all, 1) && c.Rules.Rates.FLOPS == 0 {
+		r.FLOPS, r.FewFLOPS = all/many, all/few
+		r.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(s string) bool { return s == "flops" })
+		if from := &r.Kept; !slices.Contains(r.Measured, "flops") && !slices.Contains(r.Kept, "flops") {
+			if slices.Contains(r.Measured, "ram") {
+				from = &r.Measured
+			}
+			*from = append(slices.Clone(*from), "flops")
+		}
+	}
 }
 
 // pass returns the bytes of weights that one token passes through the processor, and

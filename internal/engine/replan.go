@@ -112,7 +112,7 @@ func (p *pressure) placing(limit int64) PlaceConfig {
 	}
 	if old := p.e.weights.placement; old != nil {
 		in := old.Input()
-		c.Rules.Rates = place.KeptRates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
+		c.Known = &in.Rates
 		for _, r := range in.Reserves {
 			if r.Name == programReserveName {
 				c.Budget.Reserve.Runtime = r.Bytes
@@ -257,18 +257,20 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	p := e.Plan
 	old := e.weights
 	w := &modelWeights{unlimit: old.unlimit, program: old.program, meter: old.meter, loaded: old.loaded, codec: old.codec, placement: at}
-	spilled := at
-	if !at.Spills() {
-		spilled = nil
+	read, err := p.loaded(at)
+	if err != nil {
+		return nil, err
 	}
 	// The codec is not chosen again, which may measure.
-	err := p.bring(ctx, w, d, spilled, old.codec != nil && old.Coded > 0, open)
+	err = p.bring(ctx, w, d, read, old.codec != nil && old.Coded > 0, open)
 	if err := errors.Join(err, old.closeLanes()); err != nil { // the old ring is closed
 		return nil, err
 	}
 	switch {
-	case spilled != nil:
+	case at.Spills():
 		w.packing.Mode, w.packing.Because = pack.Off, "weights are streamed"
+	case read != nil:
+		w.packing.Mode, w.packing.Because = pack.Off, held
 	case !packed && e.weights.packing.Mode != pack.OnDisk:
 		switch w.packing.Mode = pack.Off; {
 		case p.Config.Pack == pack.Off: // as asked for
@@ -282,7 +284,7 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	default:
 		w.packing = p.packingOf(d)
 	}
-	if spilled == nil && !p.Config.placed() {
+	if !at.Spills() && !p.Config.placed() {
 		w.placement = nil // as it was opened
 	}
 	e.mu.Lock()

@@ -78,22 +78,27 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 	} else if err := p.boundUnplaced(); err != nil {
 		return nil, err
 	}
-	var spilled *place.Placement // nil while all weights have room: then they are mapped
+	read, err := p.loaded(w.placement)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case w.placement == nil:
 		w.packing = p.packingOf(d)
 		p.choosePacking(&w.packing)
 	case w.placement.Spills():
-		spilled, w.packing.Mode, w.packing.Because = w.placement, pack.Off, "weights are streamed"
+		w.packing.Mode, w.packing.Because = pack.Off, "weights are streamed"
 		if asked := p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk; asked && p.Config.Strict {
 			return nil, strictError("pack", "weights that are streamed are not packed")
 		} else if asked {
 			p.note("weights that are streamed are not packed: continuing with pack off")
 		}
+	case read != nil:
+		w.packing.Mode, w.packing.Because = pack.Off, held
 	default:
 		w.packing = p.packingWithin(d, w.placement)
 	}
-	if err := p.bring(ctx, w, d, spilled, true, residence.Open); err != nil {
+	if err := p.bring(ctx, w, d, read, true, residence.Open); err != nil {
 		return nil, err
 	}
 	w.loaded = w.meter.Report()
@@ -102,6 +107,9 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 	}
 	return w, nil
 }
+
+// held is why weights have no packed form of their own where they are packed in place.
+const held = "weights are held in memory"
 
 // boundUnplaced bounds the keys and values of a model whose weights nobody places, and says
 // so.

@@ -12,9 +12,8 @@ import (
 // and one where weights are streamed, since more would be read then; the sequences share
 // that room. whole is how many, 0 if their room was given or one sequence was asked for.
 func (p *Plan) fitWhole(f *footprint, c PlaceConfig) (pl *place.Placement, whole int, err error) {
-	_, one := f.stateBytes(&c)
-	all := c.sequences()
-	if all == 1 || one == 0 || c.Budget.Reserve.KV > 0 || c.CacheBytes > 0 || c.Budget.RAM == 0 || c.File != "" {
+	all, one := c.sequences(), f.oneWhole(&c)
+	if one == 0 {
 		pl, err = p.fit(f, c)
 		return pl, 0, err
 	}
@@ -33,6 +32,16 @@ func (p *Plan) fitWhole(f *footprint, c PlaceConfig) (pl *place.Placement, whole
 		}
 	}
 	return pl, whole, nil
+}
+
+// oneWhole returns the bytes of keys and values of one whole context where sequences that
+// are asked for may share them; 0 = their room was given, or one sequence was asked for.
+func (f *footprint) oneWhole(c *PlaceConfig) int64 {
+	if c.sequences() == 1 || c.Budget.Reserve.KV > 0 || c.CacheBytes > 0 || c.Budget.RAM == 0 || c.File != "" {
+		return 0
+	}
+	_, one := f.stateBytes(c)
+	return one
 }
 
 // wholeOf says that fewer sequences have room for whole contexts than were asked for; "" =

@@ -140,7 +140,9 @@ func Kernels(ctx context.Context, c KernelConfig) (*KernelReport, error) {
 		}
 	}
 	b.computeShares()
-	b.report.Decisions = kernel.Decisions()
+	b.report.Decisions = slices.DeleteFunc(kernel.Decisions(), func(d kernel.Decision) bool { // by others
+		return slices.Contains(Formats(), d.Class) && !slices.ContainsFunc(wanted, func(t tensor.DType) bool { return strings.EqualFold(t.String(), d.Class) })
+	})
 	return &b.report, err
 }
 

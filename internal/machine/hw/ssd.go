@@ -143,6 +143,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 		return err
 	}
 	defer f.Close()
+	f.Drop()
 	m.p.Direct = f.Direct()
 	start := time.Now()
 	mem, err := ledger.NewBlock(ledger.Process, ledger.Samples, touchedBytes)

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"atenia/internal/kernel"
 	"atenia/internal/spelling"
+	"atenia/tensor"
 )
 
 // A Mode says where the packed form of weights is kept.
@@ -87,6 +89,15 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // noRoom is why weights are not packed that could be.
 const noRoom = "the packed form does not fit the memory"
+
+// Short reports whether weights are not packed because there is too little memory.
+func (d *Decision) Short() bool { return d.Mode == Off && d.Because == noRoom }
+
+// InPlace reports whether a matrix can be packed where it is, see [Store.OpenHeld].
+func InPlace(d tensor.DType, rows, cols int) bool {
+	n, err := tensor.Shape{rows, cols}.Bytes(d)
+	return err == nil && rows%kernel.TileRows == 0 && n == kernel.PackedBytes(d, rows, cols)
+}
 
 // decide chooses a mode for the matrices.
 func decide(c Config, all []*Matrix) Decision {

@@ -53,7 +53,7 @@ type Tensor struct {
 	// one before it, of the last Window tokens; 0 = of all.
 	PerToken float64
 	Window   int
-	// Effort is how many times as long reading a byte takes as one of a weight, for
+	// Effort is how many times as long reading a byte takes as the rate of RAM says, for
 	// what is computed with it; 0 = 1.
 	Effort float64
 	// ByRow is set if a pass reads only a few rows, RowBytes in total.
@@ -167,6 +167,10 @@ type Rates struct {
 	RAMRange     Range `json:"ram_range,omitzero"`
 	SSDBusyRange Range `json:"ssd_busy_range,omitzero"`
 	RAMBusyRange Range `json:"ram_busy_range,omitzero"`
+	// FewFLOPS is FLOPS with few rows, of sequences that are decoded together; 0 = as many.
+	FewFLOPS float64 `json:"few_rows_flop_per_s,omitempty"`
+	// Products are what is known beside the rate of memory, by their names.
+	Products map[string]ProductRate `json:"products,omitempty"`
 	// Measured names the rates measured for this plan, Kept those measured earlier,
 	// Assumed those never measured. The others were given by the user.
 	Measured []string `json:"measured,omitempty"`

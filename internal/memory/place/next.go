@@ -17,7 +17,8 @@ type Change struct {
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
 	Range       Range   `json:"range"`        // of Seconds
 	RangeThen   Range   `json:"range_then"`
-	Fits        bool    `json:"fits"` // nothing is streamed after the change
+	Fits        bool    `json:"fits"`           // nothing is streamed after the change
+	SSDBytes    float64 `json:"ssd_bytes_then"` // that a decode pass reads
 	// Text and StartThen are those of the pass that takes SecondsThen, see [Prediction].
 	Text      int     `json:"text_tokens,omitempty"`
 	StartThen float64 `json:"seconds_then_at_start,omitempty"`
@@ -33,7 +34,8 @@ func (c Change) String() string {
 }
 
 // changes tries two larger RAM budgets: a quarter more, and enough to stream
-// nothing. It drops changes after which a pass may take as long as before.
+// nothing, alone where that is less. It drops changes after which a pass may take
+// as long as before.
 func changes(p *Placement) (out []Change) {
 	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != memory.SSD {
 		return nil
@@ -48,11 +50,16 @@ func changes(p *Placement) (out []Change) {
 	for step*4 <= p.in.RAM {
 		step *= 2
 	}
-	for _, ram := range []int64{p.in.RAM + step, fit} {
+	more := []int64{p.in.RAM + step, fit}
+	switch {
+	case fit <= p.in.RAM: // which a plan file leaves unused
+		more = more[:1]
+	case fit <= more[0]:
+		more = more[1:]
+	}
+	for _, ram := range more {
 		in := p.in
-		if in.RAM = ram; ram <= p.in.RAM || len(out) > 0 && ram <= out[0].RAM {
-			continue
-		}
+		in.RAM = ram
 		if q, err := place(in, nil); err == nil {
 			out = p.change(out, q)
 		}
@@ -69,18 +76,16 @@ func (p *Placement) change(out []Change, q *Placement) []Change {
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
 		what = "the same RAM without the plan file"
 	}
-	return append(out, Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start})
+	return append(out, Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes})
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for
-// who places differently there and streams nothing in so many bytes.
+// who places differently there and streams nothing in so many bytes: more is no change.
 func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) {
 	was := p.Next
 	p.Next = nil
 	for _, c := range was {
-		if c.Fits {
-			c.RAM = min(c.RAM, fits)
-		}
+		c.RAM = min(c.RAM, fits)
 		if c.RAM < p.in.RAM || len(p.Next) > 0 && c.RAM <= p.Next[len(p.Next)-1].RAM {
 			continue
 		}

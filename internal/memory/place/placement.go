@@ -118,7 +118,7 @@ func (p *Placement) Spills() bool {
 // Guessed reports whether times are of rates that were assumed, as where memory became short
 // and there was none to measure in: who compares them with a run compares nothing.
 func (p *Placement) Guessed() bool {
-	return slices.Contains(p.in.Rates.Assumed, "ram") || p.Spills() && slices.Contains(p.in.Rates.Assumed, "ssd")
+	return slices.Contains(p.in.Rates.Assumed, "ram") || p.Decode.Limit == limitCompute && slices.Contains(p.in.Rates.Assumed, "flops") || p.Spills() && slices.Contains(p.in.Rates.Assumed, "ssd")
 }
 
 // UsesVRAM reports whether any tensor is in the memory of a device.

@@ -97,7 +97,11 @@ func (p *Placement) predictDecode() {
 // The ring's finite number of slots makes it a little longer: see pipeline.
 func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 	r := Prediction{Tokens: tokens}
-	r.Compute = over(float64(tokens)*p.in.FLOP, p.in.Rates.FLOPS)
+	flops := p.in.Rates.FLOPS
+	if few := p.in.Rates.FewFLOPS; few > 0 && tokens <= mostFew {
+		flops = few
+	}
+	r.Compute = over(float64(tokens)*p.in.FLOP, flops)
 	vram, effort := 0.0, 0.0
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -105,13 +109,15 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		switch {
 		case t.Class == KV:
 			n = sequences * t.cached(text)
-			effort += n * max(0, t.Effort-1)
 		case t.ByRow:
 			n = min(n*float64(tokens), float64(t.Bytes))
 		case t.Experts > 0:
 			n = float64(t.Bytes) * (1 - math.Pow(1-t.Uses, float64(tokens)))
 		case t.Class == Expert: // more tokens choose more experts
 			n = min(n*float64(tokens), float64(t.Bytes))
+		}
+		if t.Tier != memory.VRAM {
+			effort += n * max(0, t.Effort-1)
 		}
 		switch {
 		case t.Experts > 0 && t.Tier == memory.SSD:
@@ -140,7 +146,11 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		}
 	}
 	busy := max(r.RAM+r.VRAM, r.Compute)
-	r.Seconds = max(r.Bound, over(r.ExpertBytes, rates.SSD)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
+	chosen := rates.SSD // experts are read beside those that are there, and the next ones wait
+	if rates.SSDBusy > 0 {
+		chosen = min(chosen, rates.SSDBusy)
+	}
+	r.Seconds = max(r.Bound, over(r.ExpertBytes, chosen)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
 	return r
 }
 

@@ -51,6 +51,28 @@ func TestRange(t *testing.T) {
 	}
 }
 
+// TestProductsTakeLonger: weights whose products are slower than memory take as much longer,
+// those that are streamed, too, and few rows are computed at a rate of their own.
+func TestProductsTakeLonger(t *testing.T) {
+	in := streamed(2 << 30)
+	before := decodeOf(t, in)
+	for i := range in.Tensors {
+		in.Tensors[i].Effort = 2
+	}
+	after := decodeOf(t, in)
+	if got := after.Decode.RAM / before.Decode.RAM; math.Abs(got-2) > 1e-9 || after.Decode.Seconds <= before.Decode.Seconds {
+		t.Errorf("%g times as long, %g s of %g", got, after.Decode.Seconds, before.Decode.Seconds)
+	}
+	in.RAM = 500 << 20
+	if d := decodeOf(t, in).Decode; math.Abs(d.RAM/before.Decode.RAM-2) > 1e-9 {
+		t.Errorf("streamed: %g times as long", d.RAM/before.Decode.RAM)
+	}
+	in.Rates.FewFLOPS = 1e10
+	if p := decodeOf(t, in); math.Abs(p.Decode.Compute-0.1) > 1e-9 || math.Abs(p.Prefill.Compute-512e9/1e12) > 1e-9 {
+		t.Errorf("computing takes %g s, and %g of a prompt", p.Decode.Compute, p.Prefill.Compute)
+	}
+}
+
 // What runs of the same kind measured corrects a prediction and makes its range
 // narrower, but moves no tensor; runs of another kind, and rates that were given,
 // change nothing.
@@ -152,5 +174,38 @@ func TestNextIsSilent(t *testing.T) {
 	in.Rates.SSD = 20e9
 	if p := decodeOf(t, in); len(p.Next) != 0 || !p.Spills() {
 		t.Errorf("%v", p.Next)
+	}
+}
+
+// What lets nothing be streamed is told once, with the least RAM that does: also where a
+// quarter more, which is tried first, would be more than that, or is only for who places
+// again and streams nothing in less.
+func TestNextIsTheLeast(t *testing.T) {
+	const all = 1000 << 20
+	for ram, want := range map[int64][]int64{700 << 20: {956 << 20, all}, 900 << 20: {all}} {
+		p := decodeOf(t, streamed(ram))
+		told := func() (out []int64) {
+			for _, c := range p.Next {
+				if out = append(out, c.RAM); c.Fits != (len(out) == len(p.Next)) {
+					t.Errorf("%d bytes: %s", ram, c)
+				}
+			}
+			return out
+		}
+		if got := told(); !slices.Equal(got, want) {
+			t.Errorf("%d bytes: %v, want %v", ram, got, want)
+		}
+		const fits = 940 << 20 // as with shorter steps
+		p.Revise(fits, func(ram int64) (*place.Placement, error) {
+			in := streamed(ram)
+			for i := range in.Tensors {
+				in.Tensors[i].Bytes = fits / int64(len(in.Tensors))
+			}
+			return place.Place(in)
+		})
+		want = []int64{fits}
+		if got := told(); !slices.Equal(got, want) {
+			t.Errorf("%d bytes, and nothing is streamed in %d: %v, want %v", ram, int64(fits), got, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -56,6 +57,43 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryMemory: the memory of a machine is what was measured last, beside what runs
+// measured, and rates that no machine has are not kept.
+func TestHistoryMemory(t *testing.T) {
+	dir := t.TempDir()
+	if err := RememberRatio(dir, RunKind{"m", "x", "c"}, 2); err != nil {
+		t.Fatal(err)
+	}
+	measured := Measurement{KeptRates: KeptRates{SSD: 2e9, RAM: 40e9, SSDBusy: 1e9, RAMBusy: 30e9}}
+	measured.Products = map[string]ProductRate{"f32": {2, 1e9, 1e10}}
+	want := MemoryRates{40e9, 0.75, 0.5, map[string]ProductRate{"f32": {2, 1e9, 1e10}, "f16": {3, 1e9, 1e10}}} // of models with other types, too
+	rates := func(ram, share float64, products map[string]ProductRate) MemoryRates {
+		return MemoryRates{RAM: ram, RAMShare: share, SSDShare: 1, Products: products}
+	}
+	for _, r := range []MemoryRates{
+		rates(1e9, 1, map[string]ProductRate{"f16": {3, 1e9, 1e10}, "f32": {3, 1e9, 1e10}}), measured.Memory(), {}, (&Measurement{KeptRates: KeptRates{SSD: 2e9}}).Memory(), rates(-1, 1, nil), rates(1e9, 0, nil),
+		rates(1e300, 1, nil), rates(1e9, 1, map[string]ProductRate{"f16": {-1, 1e9, 1e10}}),
+	} {
+		if err := RememberMemory(dir, "x", r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range mostKinds - 1 {
+		if err := RememberMemory(dir, fmt.Sprint(i), rates(1e9, 1, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := RememberedMemory(dir, "x"); !reflect.DeepEqual(got, want) || RememberedMemory("", "x").RAM+RememberedMemory(dir, "y").RAM != 0 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if err := RememberMemory(dir, "one more", want); err != nil || RememberedMemory(dir, "x").RAM != 0 {
+		t.Errorf("the file grows, or %v", err)
+	}
+	if got := RememberedRatios(dir, "m", "x")["c"]; !slices.Equal(got, []float64{2}) {
+		t.Errorf("runs are forgotten: %v", got)
+	}
+}
+
 // TestHistoryLink: the file is replaced as a whole: a link in its place is not followed,
 // and who has the old one open, or another name of it, reads no part of the new one.
 func TestHistoryLink(t *testing.T) {
@@ -88,7 +126,8 @@ func TestHistoryDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, historyFile)
 	k := RunKind{"m", "x", "c"}
-	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/1","runs":[]}`, `{"format":"atenia.runs/3","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`} {
+	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/1","runs":[]}`, `{"format":"atenia.runs/4","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`,
+		`{"format":"atenia.runs/4","runs":[{"model":"m","machine":"x","class":"c","ratios":[2]}],"memory":[{"machine":"x","ram_bytes_per_s":-1}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
+	"atenia/internal/store/durable"
 )
 
 // productShare is what products with one row reach of the rate at which memory
@@ -29,6 +29,7 @@ type MeasureEffort struct {
 	Threads     int           // that read memory; 0 = as many as would compute
 	Window      time.Duration // for reading a file, which is done twice; 0 = 0.5 s
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
+	Products    []Product     // to measure, too, if memory is
 }
 
 // turns is how often each rate is measured, in turns, so that all of them see
@@ -40,12 +41,14 @@ const turns = 5
 type Measurement struct {
 	KeptRates
 	Low, High KeptRates
+	Products  map[string]ProductRate // by their names
 }
 
 // MeasureRates reads a file past the page cache, alone and while threads read memory:
 // for two windows and a half, in [turns]. With too little memory to distinguish
 // the rate of memory from that of caches only the file is read, and with less
-// nothing.
+// nothing. What the page cache has of the file stays there: whoever asks how fast a
+// model runs runs it next.
 func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurement, err error) {
 	if e.Threads == 0 {
 		e.Threads = cpu.Threads()
@@ -57,7 +60,7 @@ func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurem
 	if into == 0 {
 		return m, nil
 	}
-	f, err := ring.Open(path)
+	f, err := durable.OpenDirect(path)
 	if err != nil {
 		return m, err
 	}
@@ -82,6 +85,9 @@ func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurem
 		if all[i], err = measure(ctx, meter, load, e.Window/turns); err != nil {
 			return m, err
 		}
+	}
+	if load != nil {
+		m.Products = load.products(e.Products)
 	}
 	for _, rate := range []func(*KeptRates) *float64{
 		func(r *KeptRates) *float64 { return &r.SSD }, func(r *KeptRates) *float64 { return &r.RAM },
@@ -108,10 +114,10 @@ func measure(ctx context.Context, meter *ring.Meter, load *load, window time.Dur
 	if r.SSD, err = meter.Rate(ctx, window); err != nil || load == nil {
 		return r, err
 	}
-	load.start()
+	load.start(plainly)
 	time.Sleep(window / 2)
 	r.RAM = productShare * load.stop()
-	load.start()
+	load.start(plainly)
 	r.SSDBusy, err = meter.Rate(ctx, window)
 	r.RAMBusy = productShare * load.stop()
 	return r, err
@@ -133,17 +139,19 @@ func (e *MeasureEffort) split() (into, size int) {
 	return 0, 0
 }
 
-// A load is threads that read memory. Every few megabytes they pause for a
+// A load is threads that read memory. Every millisecond they pause for a
 // moment, as threads that compute do between two products: in real-time classes
-// nothing else would get a turn. The system's sleep is that short; the runtime's is a
-// hundred times longer where one thread runs Go, and then a rate is of pauses.
+// nothing else would get a turn. The system's sleep is that short, but as long as
+// reading megabytes where memory is fast, so that it is no part of the rate.
 type load struct {
 	blocks []ledger.Block
 	done   atomic.Bool
-	read   atomic.Int64
-	since  time.Time
+	rate   []float64 // of each thread, while it read
 	wg     fault.Group
 }
+
+// readFor is how long a thread reads between two pauses.
+const readFor = time.Millisecond
 
 func newLoad(threads, size int) (*load, error) {
 	l := &load{}
@@ -161,30 +169,47 @@ func newLoad(threads, size int) (*load, error) {
 	return l, nil
 }
 
-func (l *load) start() {
+// start lets all threads read until it is stopped, each as its own reading does.
+func (l *load) start(how func() reading) {
 	l.done.Store(false)
-	l.read.Store(0)
-	l.since = time.Now()
+	l.rate = make([]float64, len(l.blocks))
 	for i := range l.blocks {
-		all := l.blocks[i].Bytes
-		l.wg.Go(func() {
-			for !l.done.Load() {
-				for b := all; len(b) > 0 && !l.done.Load(); b = b[min(len(b), 4<<20):] {
-					n := min(len(b), 4<<20)
-					kernel.Read(b[:n])
-					l.read.Add(int64(n))
-					pause()
-				}
-			}
-		})
+		l.wg.Go(func() { l.rate[i] = l.readAll(l.blocks[i].Bytes, how()) })
 	}
+}
+
+// readAll reads bytes again and again and returns how many a second.
+func (l *load) readAll(all []byte, r reading) float64 {
+	var took time.Duration
+	var bytes, at int
+	for !l.done.Load() {
+		var lap time.Duration
+		for began := time.Now(); lap < readFor; lap = time.Since(began) {
+			if len(all)-at < r.step {
+				at = 0
+			}
+			r.read(all[at:][:r.step])
+			bytes += r.step
+			at += r.step
+		}
+		took += lap
+		pause()
+	}
+	if took == 0 {
+		return 0
+	}
+	return float64(bytes) / took.Seconds()
 }
 
 // stop returns the bytes that were read a second.
 func (l *load) stop() float64 {
 	l.done.Store(true)
 	l.wg.Wait()
-	return float64(l.read.Load()) / time.Since(l.since).Seconds()
+	sum := 0.0
+	for _, r := range l.rate {
+		sum += r
+	}
+	return sum
 }
 
 func (l *load) close() {

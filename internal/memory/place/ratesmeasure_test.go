@@ -3,10 +3,14 @@ package place
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"atenia/tensor"
 )
 
 func TestSplit(t *testing.T) {
@@ -35,13 +39,24 @@ func TestMeasure(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 5<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := MeasureEffort{Threads: 2, Window: time.Millisecond, MemoryBytes: 256 << 20}
+	e := MeasureEffort{Threads: 2, Window: time.Millisecond, MemoryBytes: 256 << 20, Products: []Product{
+		{Type: tensor.BF16}, {Type: tensor.BF16, Packed: true}, {Type: tensor.Q8_0, Packed: true, Precise: true}, {Type: tensor.Q8_K, Packed: true}, {Type: tensor.I8},
+	}}
 	r, err := MeasureRates(t.Context(), path, e)
 	if err != nil || !(r.SSD > 0 && r.RAM > 0 && r.SSDBusy > 0 && r.RAMBusy > 0) {
 		t.Errorf("%+v, %v", r, err)
 	}
+	// Of types without products, or without a packed form, nothing is known.
+	if names := slices.Sorted(maps.Keys(r.Products)); !slices.Equal(names, []string{"bf16", "bf16 packed", "q8_0 packed precise"}) {
+		t.Errorf("products %v", r.Products)
+	}
+	for name, p := range r.Products {
+		if !p.sound() {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
 	e.MemoryBytes = 100 << 20
-	if r, err := MeasureRates(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
+	if r, err := MeasureRates(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 || r.Products != nil {
 		t.Errorf("little memory: %+v, %v", r, err)
 	}
 	if _, err := MeasureRates(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {

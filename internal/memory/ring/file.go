@@ -30,4 +30,11 @@ type File = durable.DirectFile
 
 // Open opens a file. It drops the file's pages from the page cache, where they
 // would take memory a second time.
-func Open(path string) (*File, error) { return durable.OpenDirect(path) }
+func Open(path string) (*File, error) {
+	f, err := durable.OpenDirect(path)
+	if err != nil {
+		return nil, err
+	}
+	f.Drop()
+	return f, nil
+}

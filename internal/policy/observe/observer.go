@@ -275,8 +275,8 @@ func (o *Observer) count(p sched.StepInfo) {
 		o.decoded++
 		o.seconds += p.Took.Seconds()
 		o.sequences, o.past = o.sequences+p.Rows-p.Drafted, o.past+p.Past
-		if o.account.Placement != nil {
-			o.metrics.PredictionError(o.account.Placement.Decode.At(float64(o.past)/float64(max(1, o.sequences))), o.seconds/float64(o.decoded))
+		if pl := o.tally.Opened; pl != nil && !o.tally.moved {
+			o.metrics.PredictionError(pl.Decode.At(float64(o.past)/float64(max(1, o.sequences))), o.seconds/float64(o.decoded))
 		}
 	}
 }

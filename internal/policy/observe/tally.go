@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
 	"atenia/internal/sched"
 )
@@ -13,8 +14,12 @@ type Tally struct {
 	Started time.Time
 	Prompt  Steps
 	Decode  Steps
-	Failed  int        // steps
-	Ring    ring.Stats // of the steps that decoded, with what was read of experts
+	// Opened is where weights were placed before the first step, nil = nowhere, AsOpened the
+	// steps of Decode before they moved: what was predicted of it is of these.
+	Opened   *place.Placement
+	AsOpened Steps
+	Failed   int        // steps
+	Ring     ring.Stats // of the steps that decoded, with what was read of experts
 	// Computed is the processor time of the steps that decoded, all threads
 	// together, Offered what their threads would have used without a wait, Delayed how
 	// long threads were ready without a processor, which counts only if Delays is set: the
@@ -37,6 +42,7 @@ type Tally struct {
 	Events            []Event // of pressure, oldest first
 	More              int     // events after those
 
+	moved   bool       // weights are not as opened any more
 	ring    ring.Stats // at the end of the last step
 	chosen  Chosen     // likewise
 	used    used
@@ -101,8 +107,8 @@ const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
 func (t *Tally) begin(a *Account) {
-	if t.Started.IsZero() { // weights that move begin again
-		t.Started = time.Now()
+	if t.moved = !t.Started.IsZero(); !t.moved { // weights that move begin again
+		t.Started, t.Opened = time.Now(), a.Placement
 	}
 	if a.Ring != nil {
 		t.ring = a.Ring.Stats()
@@ -134,6 +140,9 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+took
 	if p.Decode {
 		t.Sequences, t.Past = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past)
+	}
+	if p.Decode && !t.moved {
+		t.AsOpened = *s
 	}
 	if p.Decode && (a.Ring != nil || a.Experts != nil) {
 		t.Streamed += took

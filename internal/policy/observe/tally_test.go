@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/place"
 	"atenia/internal/sched"
 )
 
@@ -57,5 +58,25 @@ func TestStoppedIsNotFailed(t *testing.T) {
 	}
 	if x.Failed != 1 {
 		t.Errorf("%d steps failed, want 1", x.Failed)
+	}
+}
+
+// TestAsOpened: steps are as the model was opened until weights move, wherever they move to
+// and however often; a prompt's are none of them.
+func TestAsOpened(t *testing.T) {
+	x, opened := Tally{}, &place.Placement{}
+	step := func(decode bool) {
+		x.count(&sched.StepInfo{Decode: decode, Took: 5, Threads: 1, Rows: 1, Start: time.Now()}, &Account{})
+	}
+	x.begin(&Account{Placement: opened})
+	step(false)
+	step(true)
+	step(true)
+	for range 2 {
+		x.begin(&Account{Placement: &place.Placement{}})
+		step(true)
+	}
+	if x.Opened != opened || x.AsOpened.Steps != 2 || x.AsOpened.Took != 10 || x.Decode.Steps != 4 {
+		t.Errorf("%d of %d steps in %v were as opened, of the opened placement is %t, want 2 of 4 in 10ns", x.AsOpened.Steps, x.Decode.Steps, x.AsOpened.Took, x.Opened == opened)
 	}
 }

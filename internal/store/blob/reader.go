@@ -29,6 +29,7 @@ func (r *reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]b
 	if err != nil {
 		return nil, err
 	}
+	f.Drop()
 	data, err := r.read(ctx, f, m, dst)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err

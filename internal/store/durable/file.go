@@ -38,7 +38,8 @@ type DirectFile struct {
 	mod    int64 // Unix time in nanoseconds
 }
 
-// OpenDirect opens a regular file and drops its pages from the page cache.
+// OpenDirect opens a regular file. What the page cache has of it stays there, unless
+// reads go through it: see [DirectFile.Drop].
 func OpenDirect(path string) (*DirectFile, error) {
 	f, direct, err := openDirect(path)
 	if err != nil {
@@ -51,9 +52,16 @@ func OpenDirect(path string) (*DirectFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	dropCache(f, 0, 0)
-	return &DirectFile{f, direct, st.Size(), st.ModTime().UnixNano()}, nil
+	d := &DirectFile{f, direct, st.Size(), st.ModTime().UnixNano()}
+	if !direct {
+		d.Drop()
+	}
+	return d, nil
 }
+
+// Drop drops the file's pages from the page cache, where the system supports that:
+// reads of others wait for the disk afterwards.
+func (f *DirectFile) Drop() { dropCache(f.f, 0, 0) }
 
 // Name returns the path that the file was opened by.
 func (f *DirectFile) Name() string { return f.f.Name() }
