@@ -160,7 +160,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
-	for _, name := range []string{"choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
+	for _, name := range []string{"check", "choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "outputs", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
 	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "prompt-name", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {

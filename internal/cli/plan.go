@@ -12,7 +12,7 @@ import (
 func (a *app) plan() *cobra.Command {
 	var mf modelFlags
 	var view atenia.PlanView
-	var backend, diff string
+	var backend, diff, check string
 	var place placingFlags
 	var adapters []string
 	c := &cobra.Command{
@@ -24,6 +24,7 @@ func (a *app) plan() *cobra.Command {
 			"of a token, and which change would help most. Weights that do not fit are streamed from disk on every pass.",
 		Example: "  atenia plan --mode decode --explain\n" +
 			"  atenia plan a.gguf --diff b.gguf\n" +
+			"  atenia plan a.gguf --unfold > a.txt && atenia plan --check a.txt\n" +
 			"  atenia plan model.gguf --ram 4GiB --why 'blk.0' --out plan.json",
 		Args: cobra.MaximumNArgs(1),
 	}
@@ -33,6 +34,7 @@ func (a *app) plan() *cobra.Command {
 	f.BoolVar(&view.Explain, "explain", false, "print the origin of every scalar and the compiler's notes")
 	f.StringVar(&backend, "backend", "cpu", "check that this backend supports the program")
 	f.StringVar(&diff, "diff", "", "print the differences to the plan of `MODEL`")
+	f.StringVar(&check, "check", "", "read a plan from `FILE`, as text with --unfold or as JSON, prove it and print what it takes")
 	f.IntVar(&mf.cfg.Slots, "slots", 0, "number of concurrent sequences (0 = 4)")
 	f.IntVar(&mf.cfg.BatchTokens, "chunk", 0, "maximum number of tokens per step (0 = 512)")
 	f.IntVar(&mf.cfg.Context, "ctx", 0, "context length in tokens (0 = the model's, at most 4096)")
@@ -45,6 +47,12 @@ func (a *app) plan() *cobra.Command {
 	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if check != "" {
+			if len(args) > 0 {
+				return command.Usagef("--check reads a plan from a file and takes no model")
+			}
+			return a.checkPlan(check, &mf.cfg)
+		}
 		place.Prepare()
 		var err error
 		if mf.cfg.Adapters, err = namedAdapters(adapters); err != nil {
@@ -74,6 +82,25 @@ func (a *app) plan() *cobra.Command {
 		return p.WriteText(a.out, view)
 	}
 	return c
+}
+
+// checkPlan reads plans and prints what they take.
+func (a *app) checkPlan(path string, cfg *atenia.Config) error {
+	b, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	all, err := atenia.CheckPlan(b, cfg)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", command.ErrVerify, path, err)
+	}
+	if a.json {
+		return a.printJSON(all)
+	}
+	for i := range all {
+		fmt.Fprintln(a.out, &all[i])
+	}
+	return nil
 }
 
 func (a *app) planDiff(p *atenia.Plan, other string, cfg *atenia.Config) error {

@@ -100,7 +100,7 @@ func ParseJSON(data []byte) (*ModelPlans, error) {
 	}
 	if d.ID != "" {
 		if id, err := m.ID(); err != nil || id != d.ID {
-			return nil, Errorf(ErrInvalidPlan, Whole, "the content has id %s, the file says %.80q", id, d.ID)
+			return nil, Errorf(ErrInvalidPlan, Whole, "the content has id %s, the file says %.80q; one that was edited has that of its content, or none", id, d.ID)
 		}
 	}
 	return m, nil
