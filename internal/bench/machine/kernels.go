@@ -141,7 +141,8 @@ func Kernels(ctx context.Context, c KernelConfig) (*KernelReport, error) {
 	}
 	b.computeShares()
 	b.report.Decisions = slices.DeleteFunc(kernel.Decisions(), func(d kernel.Decision) bool { // by others
-		return slices.Contains(Formats(), d.Class) && !slices.ContainsFunc(wanted, func(t tensor.DType) bool { return strings.EqualFold(t.String(), d.Class) })
+		is := func(t tensor.DType) bool { return strings.EqualFold(t.String(), d.Class) }
+		return slices.ContainsFunc(formats, is) && !slices.ContainsFunc(wanted, is)
 	})
 	return &b.report, err
 }
