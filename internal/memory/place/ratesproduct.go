@@ -112,7 +112,7 @@ func (l *load) products(all []Product) map[string]ProductRate {
 		}
 	}
 	for name, b := range best {
-		if b.Effort = productShare * alone / b.Effort; !b.sound() {
+		if b.Effort = min(productShare*alone/b.Effort, mostRatio); !b.sound() { // more is a thread that had no processor
 			delete(best, name)
 			continue
 		}
