@@ -131,9 +131,14 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 
 // mapping returns the buffers a plan takes with the configuration's sizes.
 func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
-	rows := uint64(p.compiled.Config.MaxLogits()) // a decode step has as many rows as logits are wanted
-	sizing := plan.Sizing{Tokens: uint64(p.compiled.Config.BatchTokens), Slots: rows, Requested: rows}
-	m := pass.Map(c, sizing, pass.Inputs(c))
+	return mapped(c, &p.compiled.Config)
+}
+
+// mapped returns the buffers a plan takes with a configuration's sizes.
+func mapped(p *plan.CompiledPlan, c *engine.Config) *plan.PhysicalMapping {
+	rows := uint64(c.MaxLogits()) // a decode step has as many rows as logits are wanted
+	sizing := plan.Sizing{Tokens: uint64(c.BatchTokens), Slots: rows, Requested: rows}
+	m := pass.Map(p, sizing, pass.Inputs(p))
 	return &m
 }
 

@@ -49,13 +49,16 @@ func CheckPlan(data []byte, c *Config) ([]CheckedProgram, error) {
 		if err != nil {
 			return nil, err
 		}
-		for mode := range plan.NumModes { // in the order of texts, then what no text shows
-			if p := m.ByMode(mode); p != nil && !slices.Contains(m.TextModes(), mode) {
-				all = append(all, p)
+		modes := m.TextModes() // in the order of texts, then what no text shows
+		for mode := range plan.NumModes {
+			if !slices.Contains(modes, mode) {
+				modes = append(modes, mode)
 			}
 		}
-		for _, mode := range slices.Backward(m.TextModes()) {
-			all = slices.Insert(all, 0, m.ByMode(mode))
+		for _, mode := range modes {
+			if p := m.ByMode(mode); p != nil {
+				all = append(all, p)
+			}
 		}
 	} else if all, err = loadPlanTexts(data); err != nil {
 		return nil, err
@@ -64,25 +67,18 @@ func CheckPlan(data []byte, c *Config) ([]CheckedProgram, error) {
 		return nil, fmt.Errorf("there is no plan: want what \"atenia plan --unfold\" or \"atenia plan --json\" printed")
 	}
 	e := cfg.engine()
-	rows := uint64(e.MaxLogits())
-	sizing := plan.Sizing{Tokens: uint64(e.BatchTokens), Slots: rows, Requested: rows}
 	out := make([]CheckedProgram, len(all))
 	for i, p := range all {
 		id, err := p.ID()
 		if err != nil {
 			return nil, err
 		}
-		m := pass.Map(p, sizing, pass.Inputs(p))
+		m := mapped(p, &e)
+		fixed, token := p.Plan.StateBytes()
 		out[i] = CheckedProgram{
 			Mode: p.Plan.Mode.String(), ID: id, Instructions: len(p.Plan.Instructions), Registers: len(p.Plan.Registers),
 			Alive: int(p.PeakRegisters), Buffers: len(m.Buffers), Bytes: m.Bytes, NaiveBytes: m.NaiveBytes,
-		}
-		for _, d := range p.Plan.States {
-			if d.PageTokens == 0 {
-				out[i].StateBytes += d.SizeBytes
-			} else {
-				out[i].StatePerToken += d.SizeBytes / uint64(d.PageTokens)
-			}
+			StateBytes: fixed, StatePerToken: token,
 		}
 	}
 	return out, nil

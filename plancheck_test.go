@@ -88,6 +88,12 @@ func TestCheckPlan(t *testing.T) {
 	if _, err := atenia.CheckPlan(edited, nil); err == nil {
 		t.Error("an embedding became a norm")
 	}
+	delete(d["plans"].(map[string]any), "prefill")
+	delete(d, "diagnostics")
+	edited, _ = json.Marshal(d)
+	if all, err := atenia.CheckPlan(edited, nil); err != nil || len(all) != 1 || all[0].Mode != "decode" {
+		t.Errorf("of the program for decoding alone: %+v, %v", all, err)
+	}
 	if few, err := atenia.CheckPlan(text, &atenia.Config{BatchTokens: 8}); err != nil || few[0].Bytes >= 786432 {
 		t.Errorf("with steps of 8 tokens: %+v, %v", few, err)
 	}

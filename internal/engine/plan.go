@@ -181,14 +181,7 @@ func (p *Plan) Context() int { return p.Config.context(&p.Model.Config) }
 // StateBytes returns the bytes that one sequence keeps: a fixed part, and bytes
 // for each token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) {
-	for _, d := range p.Model.Plans.Prefill.Plan.States {
-		if d.PageTokens == 0 {
-			fixed += d.SizeBytes
-		} else {
-			perToken += d.SizeBytes / uint64(d.PageTokens)
-		}
-	}
-	return fixed, perToken
+	return p.Model.Plans.Prefill.Plan.StateBytes()
 }
 
 // Account is what all that the model takes is reserved in.

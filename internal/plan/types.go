@@ -111,6 +111,19 @@ type ExecutionPlan struct {
 	States       []StateDescriptor
 }
 
+// StateBytes returns the bytes that one sequence keeps: a fixed part, and bytes for each
+// token.
+func (p *ExecutionPlan) StateBytes() (fixed, perToken uint64) {
+	for _, d := range p.States {
+		if d.PageTokens == 0 {
+			fixed += d.SizeBytes
+		} else {
+			perToken += d.SizeBytes / uint64(d.PageTokens)
+		}
+	}
+	return fixed, perToken
+}
+
 // A LivenessMap has the lifetimes of registers.
 type LivenessMap struct {
 	LastRead  []uint32   // register → last instruction that reads it, or NeverRead

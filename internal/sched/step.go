@@ -106,26 +106,31 @@ func (s *Scheduler) fill() bool {
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
 	s.drafts.rows = 0
-	depth := 0 // of the deepest prompt
+	depth := 0       // of the deepest prompt
+	var traced *slot // nil = none that may have rows
 	for _, sl := range s.admission.slots {
 		if s.admission.freed {
 			s.resume(sl) // the finished request's pages are available now
 		}
 		sl.blocked = !sl.idle() && (sl.read || sl.st.hasUnread())
-		switch {
-		case sl.idle() || sl.stalled || sl.late.waits || sl.blocked:
-		case sl.left() == 1:
+		if sl.idle() || sl.stalled || sl.late.waits || sl.blocked {
+			continue
+		}
+		if sl.st.req.Trace != nil {
+			traced = sl
+		}
+		if sl.left() == 1 {
 			rows, logits = rows-1, logits-1
 			b.answers++
-		default:
+		} else {
 			depth = max(depth, sl.done)
 		}
 	}
 	s.admission.freed = false
-	s.draft(rows, logits)
-	if s.fillTraced() {
+	if traced != nil && s.fillTraced(traced) {
 		return true
 	}
+	s.draft(rows, logits)
 	for _, sl := range s.drafts.slots {
 		rows, logits = rows-sl.draft.rows, logits-sl.draft.rows
 	}
@@ -138,25 +143,21 @@ func (s *Scheduler) fill() bool {
 	return len(b.step.Tokens) > 0
 }
 
-// fillTraced fills the step with rows of a request that is traced, if one can have any, and
-// no others.
-func (s *Scheduler) fillTraced() bool {
+// fillTraced fills the step with rows of a request that is traced, and no others: nobody
+// drafts beside it. It returns false if the request can have none.
+func (s *Scheduler) fillTraced(sl *slot) bool {
 	b, ec := &s.batch, s.x.Config()
-	for _, sl := range s.admission.slots {
-		if sl.idle() || sl.st.req.Trace == nil || sl.blocked || sl.stalled || sl.late.waits {
-			continue
-		}
-		b.prompts = ec.MaxTokens
-		if n, _ := s.addRows(sl, ec.MaxTokens, ec.MaxLogits, false); n > 0 {
-			trace, step, first := sl.st.req.Trace, sl.st.traced, sl.done
-			sl.st.traced++
-			b.step.Trace = func(at int, ins *plan.Instruction, j int, values []float32, cols int) {
-				trace(Traced{step, first, at, ins.Op, int(ins.Layer), j, values, cols})
-			}
-			return true
-		}
+	s.draft(0, 0)
+	b.prompts = ec.MaxTokens
+	if n, _ := s.addRows(sl, ec.MaxTokens, ec.MaxLogits, false); n == 0 {
+		return false
 	}
-	return false
+	trace, step, first := sl.st.req.Trace, sl.st.traced, sl.done
+	sl.st.traced++
+	b.step.Trace = func(at int, ins *plan.Instruction, j int, values []float32, cols int) {
+		trace(Traced{step, first, at, ins.Op, int(ins.Layer), j, values, cols})
+	}
+	return true
 }
 
 // fillSlots fills the step from the first slot on. rows and logits are what is left

@@ -29,8 +29,12 @@ const (
 // open prepares for readings; the file stays open as long as the process.
 func (l *limits) open() {
 	f, err := os.Open("/proc/self/statm")
-	g, err2 := os.Open("/proc/self/stat")
-	if err != nil || err2 != nil {
+	if err != nil {
+		return
+	}
+	g, err := os.Open("/proc/self/stat")
+	if err != nil {
+		_ = f.Close() // which was read only
 		return
 	}
 	l.statm, l.stat, l.stack = f, g, 2<<20 // as the C library has it without a limit of stacks
