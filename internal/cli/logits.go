@@ -68,19 +68,20 @@ func (a *app) logits() *cobra.Command {
 			}
 		}
 		logits := func(row func(int, []float32)) error { return m.EachLogits(c.Context(), tokens, o, row) }
-		switch traced := func(f func(atenia.TracedOutput)) { o.Trace = f }; {
+		show := func(trace func(atenia.TracedOutput)) error {
+			o.Trace = trace
+			return a.printLogits(m.Vocab(), logits)
+		}
+		switch {
 		case compare != "":
-			return a.compareLogits(compare, tolerance, func(f func(atenia.TracedOutput)) error {
-				traced(f)
+			return a.compareLogits(compare, tolerance, func(trace func(atenia.TracedOutput)) error {
+				o.Trace = trace
 				return logits(func(int, []float32) {})
 			})
 		case outputs != "":
-			return writeTrace(outputs, func(f func(atenia.TracedOutput)) error {
-				traced(f)
-				return a.printLogits(m.Vocab(), logits)
-			})
+			return writeTrace(outputs, show)
 		}
-		return a.printLogits(m.Vocab(), logits)
+		return show(nil)
 	}
 	return c
 }

@@ -25,7 +25,7 @@ type Lesser struct {
 // experts they choose: [Plan.Pass] has those of one token.
 func (p *Plan) AnyPass() (bytes int64) {
 	for i := range p.footprint.tensors {
-		if t := &p.footprint.tensors[i]; t.Class != place.Vector && !t.ByRow {
+		if t := &p.footprint.tensors[i]; t.Multiplied() {
 			bytes += t.Bytes
 		}
 	}

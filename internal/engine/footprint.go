@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"path/filepath"
 	"sync"
 
@@ -104,7 +103,7 @@ func (f *footprint) bytes() (n int64) {
 func (p *Plan) ReadPart(name string, tokens int) float64 {
 	for i := range p.footprint.tensors {
 		if t := &p.footprint.tensors[i]; t.Name == name && t.Class == place.Expert {
-			return 1 - math.Pow(1-t.Uses, float64(tokens))
+			return t.Chosen(tokens)
 		}
 	}
 	return 1
@@ -113,7 +112,7 @@ func (p *Plan) ReadPart(name string, tokens int) float64 {
 // products returns how many values of matrices one token is multiplied with.
 func (f *footprint) products() (n int64) {
 	for i := range f.tensors {
-		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
+		if t := &f.tensors[i]; t.Multiplied() {
 			n += int64(f.operations(t)) / 2
 		}
 	}

@@ -46,7 +46,7 @@ func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Conf
 // inPlace reports whether a weight that is read into memory is packed there.
 func (f *footprint) inPlace(t *place.Tensor, c *PlaceConfig) bool {
 	w := f.headers[t.Name]
-	return t.Held == "" && !t.ByRow && t.Class != place.Vector && !c.Exec.Precise && c.Exec.Pack.Mode != pack.Off &&
+	return t.Held == "" && t.Multiplied() && !c.Exec.Precise && c.Exec.Pack.Mode != pack.Off &&
 		len(w.Shape) == 2 && pack.InPlace(w.DType, w.Shape.Rows(), w.Shape.Cols())
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 
@@ -24,7 +23,10 @@ const (
 // else assumed.
 func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates) {
 	asked, kept := c.Rules.Rates, place.ReadRates(c.Rules.ProfileDir, filepath.Dir(f.Path))
-	known := place.RememberedMemory(c.Rules.ProfileDir, machineOf(c.Exec.Threads))
+	var known place.MemoryRates // which is read from a file, for who has neither of the others
+	if asked.RAM == 0 && now.RAM == 0 {
+		known = place.RememberedMemory(c.Rules.ProfileDir, machineOf(c.Exec.Threads))
+	}
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
 		case asked > 0:
@@ -90,7 +92,7 @@ func (f *footprint) keepingUp(rate float64) float64 {
 func (f *footprint) typesOf(precise bool, smaller ...tensor.DType) (out []place.Product) {
 	var own []tensor.DType
 	for i := range f.tensors {
-		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
+		if t := &f.tensors[i]; t.Multiplied() {
 			own = append(own, f.headers[t.Name].DType)
 		}
 	}
@@ -116,10 +118,10 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 			stays[t.Name] = true
 		}
 	}
-	all, few, many := 0.0, 0.0, 0.0
+	known, all, few, many := true, 0.0, 0.0, 0.0
 	for i := range f.tensors {
 		t := &in.Tensors[i]
-		if t.Class == place.Vector || t.ByRow {
+		if !t.Multiplied() {
 			continue
 		}
 		packed := in.Packed
@@ -127,14 +129,13 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 			packed = stays[t.Name] && f.inPlace(t, c)
 		}
 		rate, ok := in.Rates.Products[place.Product{Type: f.headers[t.Name].DType, Packed: packed, Precise: c.Exec.Precise}.String()]
-		if !ok {
-			all = math.Inf(1)
+		if known = known && ok; !ok {
 			continue
 		}
 		n := f.operations(t)
 		t.Effort, all, few, many = rate.Effort, all+n, few+n/rate.Few, many+n/rate.Many
 	}
-	if r := &in.Rates; few > 0 && !math.IsInf(all, 1) && c.Rules.Rates.FLOPS == 0 {
+	if r := &in.Rates; few > 0 && known && c.Rules.Rates.FLOPS == 0 {
 		r.FLOPS, r.FewFLOPS = all/many, all/few
 		r.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(s string) bool { return s == "flops" })
 		if from := &r.Kept; !slices.Contains(r.Measured, "flops") && !slices.Contains(r.Kept, "flops") {
@@ -150,7 +151,7 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 // the operations of their products.
 func (f *footprint) pass() (bytes, operations int64) {
 	for i := range f.tensors {
-		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
+		if t := &f.tensors[i]; t.Multiplied() {
 			bytes += int64(float64(t.Bytes) * t.Uses)
 		}
 	}

@@ -71,6 +71,14 @@ type Tensor struct {
 	Held string
 }
 
+// Multiplied reports whether t is a weight that products read: all but vectors, and tables
+// of which a pass reads rows.
+func (t *Tensor) Multiplied() bool { return t.Class != Vector && !t.ByRow }
+
+// Chosen returns the part of all experts that so many tokens choose, if all are chosen
+// equally often.
+func (t *Tensor) Chosen(tokens int) float64 { return 1 - math.Pow(1-t.Uses, float64(tokens)) }
+
 // reads returns the bytes of t that one decode pass reads.
 func (t *Tensor) reads() float64 {
 	if t.ByRow {

@@ -1,8 +1,6 @@
 package place
 
 import (
-	"math"
-
 	"atenia/internal/memory"
 )
 
@@ -112,7 +110,7 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		case t.ByRow:
 			n = min(n*float64(tokens), float64(t.Bytes))
 		case t.Experts > 0:
-			n = float64(t.Bytes) * (1 - math.Pow(1-t.Uses, float64(tokens)))
+			n = float64(t.Bytes) * t.Chosen(tokens)
 		case t.Class == Expert: // more tokens choose more experts
 			n = min(n*float64(tokens), float64(t.Bytes))
 		}
