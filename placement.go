@@ -150,7 +150,7 @@ type PlacementChange struct {
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
 	// Low to High is the range of Seconds, LowThen to HighThen of SecondsThen. The
-	// two do not overlap.
+	// two do not overlap. All are 0 where rates were assumed, which promises nothing.
 	Low      float64 `json:"seconds_low"`
 	High     float64 `json:"seconds_high"`
 	LowThen  float64 `json:"seconds_then_low"`

@@ -154,7 +154,7 @@ func (a *adviser) measure() {
 	a.measured = func(path string) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...)})
+			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts()})
 		}
 		return m, err
 	}
@@ -214,7 +214,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	if pl.Spills() {
 		o.Verdict = verdictStreams
 	}
-	o.Assumed = pl.Guessed() && d.Runs == 0
+	o.Assumed = pl.Guessed()
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
 		o.Why += strings.TrimPrefix(upTo(o.Context, p.Context()), "; ")

@@ -196,7 +196,7 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s%s",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)), ByAssumed(pl.Guessed() && d.Runs == 0))
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)), ByAssumed(pl.Guessed()))
 	return pl, nil
 }
 

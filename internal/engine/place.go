@@ -23,7 +23,7 @@ func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 	}
 	c := p.placeConfig()
 	c.Recorder = r
-	pl, err := p.place(ctx, c, ledger.Process.Free()/4)
+	pl, err := p.place(ctx, c, toMeasure())
 	if e := done(); err == nil && e != nil {
 		return nil, e
 	}
@@ -56,7 +56,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise)})
+			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts()})
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)

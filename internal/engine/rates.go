@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/tensor"
@@ -52,6 +54,7 @@ func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates)
 	case slices.Contains(r.Kept, "ram"):
 		r.Products = known.Products
 	}
+	r.Chosen = now.Chosen
 	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
 	if r.SSDBusy == 0 && r.RAMBusy == 0 && now.RAM > 0 { // both are slower by as much as was measured
 		r.SSDBusy, r.RAMBusy = now.SSDBusy*r.SSD/now.SSD, now.RAMBusy*r.RAM/now.RAM
@@ -161,3 +164,31 @@ func (f *footprint) pass() (bytes, operations int64) {
 // Pass returns the bytes of weights that one token passes through the processor, and
 // the operations of their products: a multiply-add is two.
 func (p *Plan) Pass() (bytes, operations int64) { return p.footprint.pass() }
+
+// toMeasure is memory that the measuring of rates may take for a moment.
+func toMeasure() int64 { return max(1, ledger.Process.Free()/2) }
+
+// experts describes those of a layer, which may be larger than those of others: the mean.
+func (f *footprint) experts() (x place.Experts) {
+	units, unit, part := int64(0), -1, 0
+	for i := range f.tensors {
+		t := &f.tensors[i]
+		if t.Experts == 0 {
+			continue
+		}
+		if t.Unit != unit {
+			unit, part = t.Unit, 0
+			units++
+		}
+		if part == len(x.Parts) {
+			x.Parts = append(x.Parts, 0)
+		}
+		x.Chosen = max(x.Chosen, int(math.Round(t.Uses*float64(t.Experts))))
+		x.Parts[part] += t.Bytes / int64(t.Experts)
+		part++
+	}
+	for i := range x.Parts {
+		x.Parts[i] /= units
+	}
+	return x
+}

@@ -19,9 +19,31 @@ type Cache struct {
 // Bytes returns the memory that the cache takes beside held experts.
 func (c Cache) Bytes() int64 { return c.Size }
 
-// HitRate returns the share of the experts that tokens choose which are in memory,
-// if all are chosen equally often.
-func (c Cache) HitRate() float64 { return float64(c.Slots) / float64(max(c.Experts, 1)) }
+// HitRate returns the share of the experts that are in memory, of those that a pass of so
+// many tokens chooses, if all are chosen equally often. The one whose last use is the longest
+// ago leaves the cache, and so a layer whose turn it is has fewer there than the others: by
+// half of those that a pass adds, and none where all layers together choose more than there
+// is room for.
+func (p *Placement) HitRate(tokens int) float64 {
+	layers, chosen, least, last := 0, 0.0, 0.0, -1
+	for i := range p.Tensors {
+		if t := &p.Tensors[i]; t.Experts > 0 && t.Tier == memory.SSD && t.Unit != last {
+			last = t.Unit
+			layers++
+			chosen, least = max(chosen, t.Chosen(tokens)*float64(t.Experts)), max(least, t.Chosen(1)*float64(t.Experts))
+		}
+	}
+	slots, all := float64(p.Cache.Slots), float64(max(p.Cache.Experts, 1))
+	switch n := float64(layers); {
+	case slots >= all || chosen > max(least, slots/max(n, 1)): // the latter pass leaves the cache as it is
+		return min(1, slots/all)
+	case slots < n*chosen:
+		return 0
+	default:
+		added := chosen * (n - 1) / (2 * all)
+		return max(0, (slots/all-added)/(1-added))
+	}
+}
 
 // String describes the cache in a table.
 func (c Cache) String() string { return fmt.Sprintf("cache of %d experts", c.Slots+c.Held) }

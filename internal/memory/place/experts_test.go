@@ -3,10 +3,14 @@ package place_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
+	"atenia/internal/memory/ring"
 )
 
 // mixture is a model of layers with attention and 16 experts each, of which a token
@@ -63,7 +67,7 @@ func TestExperts(t *testing.T) {
 		if p.Ring.Slots == 0 && c.Slots < c.Experts && ram-p.RAM() >= c.Slot {
 			t.Errorf("%d bytes: %d are left", ram, ram-p.RAM())
 		}
-		if want := (1 - c.HitRate()) * 4 * 48 * (1 << 20) / 8; p.Decode.ExpertBytes < 0.999*want || p.Decode.ExpertBytes > 1.001*want {
+		if want := (1 - p.HitRate(1)) * 4 * 48 * (1 << 20) / 8; p.Decode.ExpertBytes < 0.999*want || p.Decode.ExpertBytes > 1.001*want {
 			t.Errorf("%d bytes: %g bytes of experts a pass, want %g", ram, p.Decode.ExpertBytes, want)
 		}
 		if p.Ring.Slots > 0 { // a choice of rings
@@ -105,5 +109,112 @@ func TestExpertsPins(t *testing.T) {
 	q, err := place.Reload(mixture(0), f)
 	if err != nil || q.Cache != p.Cache {
 		t.Errorf("reloaded: %v", err)
+	}
+}
+
+// zeros is a file of nothing.
+type zeros int64
+
+func (z zeros) ReadAt(b []byte, _ int64) (int, error) { clear(b); return len(b), nil }
+func (z zeros) Same() error                           { return nil }
+func (z zeros) Size() int64                           { return int64(z) }
+func (z zeros) Name() string                          { return "zeros" }
+
+// TestHitRate: what is predicted of a cache is what a cache of the same experts has, of
+// choices by chance.
+func TestHitRate(t *testing.T) {
+	const layers, experts, chosen, size = 4, 16, 2, 4096
+	var all []ring.ExpertLayer
+	for l := range layers {
+		var x ring.ExpertLayer
+		for e := range experts {
+			x.Experts = append(x.Experts, ring.Unit{{Offset: int64(l*experts+e) * size, Bytes: size}})
+		}
+		all = append(all, x)
+	}
+	off, times := 0.0, 0.0
+	drawn := rand.New(rand.NewPCG(1, 2))
+	for ram := int64(20 << 20); ram <= 220<<20; ram += 20 << 20 {
+		p, err := place.Place(mixture(ram))
+		if errors.Is(err, place.ErrFloor) || err == nil && !p.Spills() {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ring.NewExpertCache(ring.ExpertConfig{Files: []ring.Source{zeros(layers * experts * size)}, Layers: all, Slots: p.Cache.Slots, Account: ledger.Process, Readers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before ring.ExpertStats
+		for pass := range 600 {
+			if pass == 100 {
+				before = c.Stats()
+			}
+			if err := c.Begin(nil); err != nil {
+				t.Fatal(err)
+			}
+			for l := range layers {
+				ids := []int32{}
+				for _, k := range drawn.Perm(experts)[:chosen] {
+					ids = append(ids, int32(k))
+				}
+				c.Use(l, ids, false)
+				for n := 0; n < chosen; {
+					k, err := c.Acquire()
+					if err != nil {
+						t.Fatal(err)
+					}
+					n += k
+					c.Release()
+				}
+			}
+			c.End(true)
+		}
+		got := c.Stats().Since(before)
+		c.Close()
+		off += got.HitRate() - p.HitRate(1)
+		times++
+		if rate := got.HitRate(); math.Abs(rate-p.HitRate(1)) > 0.04 {
+			t.Errorf("%d slots of %d: %.3f hits, want %.3f", p.Cache.Slots, layers*experts, rate, p.HitRate(1))
+		}
+	}
+	if math.Abs(off/times) > 0.015 {
+		t.Errorf("hits are %.3f off in the mean of %g caches", off/times, times)
+	}
+}
+
+// TestChosen: experts wait once a layer, for as long as was measured.
+func TestChosen(t *testing.T) {
+	in := mixture(100 << 20)
+	in.Rates.Chosen = place.ChosenRate{Wait: 1, Each: 0.5}
+	p := decodeOf(t, in)
+	h := p.HitRate(1)
+	want := 4*(1-h*h) + 0.5*4*2*(1-h)
+	if got := p.Decode.Seconds; h <= 0 || h >= 0.5 || got < want || got > want+0.1 { // with the weights that are there
+		t.Errorf("%g s with %g hits, want %g", got, h, want)
+	}
+	in.Rates.Chosen.Range = place.Range{Low: 0.8, High: 1.1}
+	if r := decodeOf(t, in).Decode.Range; r.Low > 0.85*want || r.High < 1.1*want {
+		t.Errorf("%+v about %g", r, want)
+	}
+}
+
+// TestChosenRate: both numbers of experts take as long as was measured.
+func TestChosenRate(t *testing.T) {
+	for _, c := range []struct {
+		one, all float64
+		chosen   int
+		want     place.ChosenRate
+	}{
+		{3, 6, 4, place.ChosenRate{Wait: 2, Each: 1}},
+		{2, 8, 4, place.ChosenRate{Each: 2}},
+		{2, 9, 4, place.ChosenRate{Each: 2.25}}, // no faster at once
+		{2, 2, 4, place.ChosenRate{Each: 0.5}},
+		{2, 2, 1, place.ChosenRate{Each: 2}},
+	} {
+		if got := place.RateOfChosen(c.one, c.all, c.chosen); got != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
 	}
 }

@@ -5,3 +5,6 @@ package place
 type FileError = fileError
 
 var SlotBytes = slotBytes
+
+// RateOfChosen is [chosenRate].
+var RateOfChosen = chosenRate

@@ -179,6 +179,8 @@ type Rates struct {
 	FewFLOPS float64 `json:"few_rows_flop_per_s,omitempty"`
 	// Products are what is known beside the rate of memory, by their names.
 	Products map[string]ProductRate `json:"products,omitempty"`
+	// Chosen is how long experts take that are read when they are chosen; zero = as SSDBusy.
+	Chosen ChosenRate `json:"chosen,omitzero"`
 	// Measured names the rates measured for this plan, Kept those measured earlier,
 	// Assumed those never measured. The others were given by the user.
 	Measured []string `json:"measured,omitempty"`
@@ -253,7 +255,7 @@ func (in Input) withDefaults() (Input, error) {
 			return in, &inputError{Field: "device " + d.ID, Got: fmt.Sprint(d.Bytes), Want: "0 bytes or more"}
 		}
 	}
-	for _, v := range []float64{in.Rates.SSD, in.Rates.SSDBusy, in.Rates.RAMBusy, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.FLOP} {
+	for _, v := range []float64{in.Rates.SSD, in.Rates.SSDBusy, in.Rates.RAMBusy, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.Rates.Chosen.Wait, in.Rates.Chosen.Each, in.FLOP} {
 		if !finite(v) {
 			return in, &inputError{Field: "rate", Got: fmt.Sprint(v), Want: "0 or more"}
 		}

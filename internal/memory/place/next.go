@@ -15,7 +15,7 @@ type Change struct {
 	RAM         int64   `json:"ram"`  // the RAM budget after the change
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
-	Range       Range   `json:"range"`        // of Seconds
+	Range       Range   `json:"range"`        // of Seconds; zero if rates were assumed
 	RangeThen   Range   `json:"range_then"`
 	Fits        bool    `json:"fits"`           // nothing is streamed after the change
 	SSDBytes    float64 `json:"ssd_bytes_then"` // that a decode pass reads
@@ -76,7 +76,11 @@ func (p *Placement) change(out []Change, q *Placement) []Change {
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
 		what = "the same RAM without the plan file"
 	}
-	return append(out, Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes})
+	c := Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
+	if !p.Guessed() && !q.Guessed() {
+		c.Range, c.RangeThen = p.Decode.Range, q.Decode.Range
+	}
+	return append(out, c)
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for

@@ -116,9 +116,13 @@ func (p *Placement) Spills() bool {
 }
 
 // Guessed reports whether times are of rates that were assumed, as where memory became short
-// and there was none to measure in: who compares them with a run compares nothing.
-func (p *Placement) Guessed() bool {
-	return slices.Contains(p.in.Rates.Assumed, "ram") || p.Decode.Limit == limitCompute && slices.Contains(p.in.Rates.Assumed, "flops") || p.Spills() && slices.Contains(p.in.Rates.Assumed, "ssd")
+// and there was none to measure in, and of no runs: who compares them with a run compares
+// nothing.
+func (p *Placement) Guessed() bool { return p.guessed(&p.Decode) }
+
+func (p *Placement) guessed(r *Prediction) bool {
+	assumed := func(rate string) bool { return slices.Contains(p.in.Rates.Assumed, rate) }
+	return r.Runs == 0 && (assumed("ram") || r.Limit == limitCompute && assumed("flops") || p.Spills() && assumed("ssd"))
 }
 
 // UsesVRAM reports whether any tensor is in the memory of a device.

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"math"
+
 	"atenia/internal/memory"
 )
 
@@ -100,7 +102,7 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		flops = few
 	}
 	r.Compute = over(float64(tokens)*p.in.FLOP, flops)
-	vram, effort := 0.0, 0.0
+	vram, effort, hits, missed := 0.0, 0.0, p.HitRate(tokens), misses{last: -1}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		n := t.reads()
@@ -119,7 +121,8 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		}
 		switch {
 		case t.Experts > 0 && t.Tier == memory.SSD:
-			r.ExpertBytes += n * (1 - p.Cache.HitRate())
+			r.ExpertBytes += n * (1 - hits)
+			missed.add(t.Unit, t.Chosen(tokens)*float64(t.Experts), hits)
 			r.RAMBytes += n
 		case t.Tier == memory.VRAM:
 			vram += n
@@ -144,12 +147,37 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		}
 	}
 	busy := max(r.RAM+r.VRAM, r.Compute)
-	chosen := rates.SSD // experts are read beside those that are there, and the next ones wait
-	if rates.SSDBusy > 0 {
-		chosen = min(chosen, rates.SSDBusy)
-	}
-	r.Seconds = max(r.Bound, over(r.ExpertBytes, chosen)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
+	r.Seconds = max(r.Bound, rates.chosen(&missed, r.ExpertBytes)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
 	return r
+}
+
+// misses are experts that a pass reads because it chose them.
+type misses struct {
+	last            int     // the layer, whose tensors follow one another
+	layers, experts float64 // that wait, and for how many
+}
+
+// add counts those of a layer, of so many that are chosen.
+func (m *misses) add(unit int, chosen, hits float64) {
+	if unit == m.last {
+		return
+	}
+	m.last = unit
+	m.layers += 1 - math.Pow(hits, chosen)
+	m.experts += chosen * (1 - hits)
+}
+
+// chosen returns how long a pass waits for experts: they are read beside those that are
+// there, and what comes next waits.
+func (r *Rates) chosen(m *misses, bytes float64) float64 {
+	if r.Chosen.Each > 0 {
+		return m.layers*r.Chosen.Wait + m.experts*r.Chosen.Each
+	}
+	rate := r.SSD
+	if r.SSDBusy > 0 {
+		rate = min(rate, r.SSDBusy)
+	}
+	return over(bytes, rate)
 }
 
 // contended returns how long reading and computing take side by side when each

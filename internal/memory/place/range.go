@@ -176,6 +176,10 @@ func (r Rates) at(end func(Range) float64) Rates {
 		out.SSDBusy, out.RAMBusy = r.SSDBusy*end(Range{1 - mostError, 1 + mostError}), r.RAMBusy*end(Range{1 - mostError, 1 + mostError})
 	}
 	out.VRAM, out.FLOPS = one(r.VRAM, Range{}, "vram"), one(r.FLOPS, Range{}, "flops")
+	if of := r.Chosen.Range; of.Low > 0 {
+		faster := end(Range{1 / of.High, 1 / of.Low})
+		out.Chosen.Wait, out.Chosen.Each = r.Chosen.Wait/faster, r.Chosen.Each/faster
+	}
 	if r.RAM > 0 && slices.Contains(r.Measured, "ram") && slices.Contains(r.Assumed, "flops") {
 		out.FLOPS = r.FLOPS * out.RAM / r.RAM // it was made from it
 	}

@@ -30,6 +30,7 @@ type MeasureEffort struct {
 	Window      time.Duration // for reading a file, which is done twice; 0 = 0.5 s
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 	Products    []Product     // to measure, too, if memory is
+	Experts     Experts       // to measure, too
 }
 
 // turns is how often each rate is measured, in turns, so that all of them see
@@ -42,6 +43,7 @@ type Measurement struct {
 	KeptRates
 	Low, High KeptRates
 	Products  map[string]ProductRate // by their names
+	Chosen    ChosenRate
 }
 
 // MeasureRates reads a file past the page cache, alone and while threads read memory:
@@ -65,6 +67,9 @@ func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurem
 		return m, err
 	}
 	defer f.Close()
+	if m.Chosen, err = e.chosen(ctx, f, into); err != nil && !short(err) {
+		return m, err
+	}
 	meter, err := ring.NewMeter(f, into)
 	if short(err) { // limits of the process are known only as they are met
 		return m, nil

@@ -50,9 +50,18 @@ func TestMeasure(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(r.Products)); !slices.Equal(names, []string{"bf16", "bf16 packed", "q8_0 packed precise"}) {
 		t.Errorf("products %v", r.Products)
 	}
+	if r.Chosen != (ChosenRate{}) {
+		t.Errorf("experts of none: %+v", r.Chosen)
+	}
 	for name, p := range r.Products {
 		if !p.sound() {
 			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	for part, want := range map[int64]bool{64 << 10: true, 1 << 20: false, 16 << 20: false} { // too few in the file, or for the memory
+		e.Experts = Experts{Chosen: 2, Parts: []int64{part, part / 2}}
+		if r, err := MeasureRates(t.Context(), path, e); err != nil || r.Chosen.Each > 0 != want || want && !(r.Chosen.Range.Low > 0 && r.Chosen.Range.Low <= 1 && r.Chosen.Range.High >= 1) {
+			t.Errorf("experts of %d bytes: %+v, %v", part, r.Chosen, err)
 		}
 	}
 	e.MemoryBytes = 100 << 20

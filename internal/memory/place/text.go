@@ -67,7 +67,7 @@ func (p *Placement) WriteText(w io.Writer) error {
 	}
 	if c := p.Cache; c.Experts > 0 {
 		fmt.Fprintf(&b, "%-8s %d of %d in memory at once, %s each; %.0f %% of those that tokens choose are there if all are chosen equally often\n",
-			"experts", c.Slots, c.Experts, spelling.Size(c.Slot), 100*c.HitRate())
+			"experts", c.Slots, c.Experts, spelling.Size(c.Slot), 100*p.HitRate(p.Decode.Tokens))
 	}
 	p.writePrediction(&b, "decode", "a token"+p.Decode.Where(p.Decode.Tokens), &p.Decode)
 	p.writePrediction(&b, "prefill", "a token", &p.Prefill)
@@ -100,8 +100,12 @@ func Where(text int, then, start float64) string {
 }
 
 func (p *Placement) writePrediction(b *strings.Builder, name, unit string, r *Prediction) {
+	within := r.Range.text(r.Tokens)
+	if p.guessed(r) { // which promises nothing
+		within = ""
+	}
 	fmt.Fprintf(b, "%-8s %s s%s %s, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
-		seconds(r.PerToken()), r.Range.text(r.Tokens), unit, seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+		seconds(r.PerToken()), within, unit, seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
 	if r.VRAM > 0 {
 		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
 	}
