@@ -101,8 +101,12 @@ var layerNumber = regexp.MustCompile(`\.(\d+)\.`)
 func (r *LastRun) groups(m *Model) {
 	pl := m.engine.Placement()
 	if pl == nil {
-		why := "no budget was given and nothing asked for a placement; packing: " + r.Packing
-		r.Groups = []WeightGroup{{Where: r.Form, Rule: "no-budget", Tensors: len(m.plan.compiled.Model.Weights), Bytes: m.plan.compiled.Totals.Bytes, Why: why}}
+		rule, why := "no-budget", "no budget was given and nothing asked for a placement"
+		if r.Budget != "" {
+			rule, why = "mapped", "within the budget of "+r.Budget+" weights are mapped, and none has a place of its own"
+		}
+		why += "; packing: " + r.Packing
+		r.Groups = []WeightGroup{{Where: r.Form, Rule: rule, Tensors: len(m.plan.compiled.Model.Weights), Bytes: m.plan.compiled.Totals.Bytes, Why: why}}
 		return
 	}
 	layers := [][]int{}

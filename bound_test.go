@@ -171,6 +171,9 @@ var judged = []struct {
 	{"more than the machine reads now", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 5e9, Float: 200e9}, "none", "1 GiB of weights for each token were read at 10.74 GB/s and products computed 10.00 GFLOP/s, more than the 5.00 GB/s and 200.00 GFLOP/s that this machine reaches now with 2 threads: it is busier than it was", "nothing: "},
 	{"as much as the machine reads", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 10.5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s", "weights"},
 	{"disk, q8_0 is read, too", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q4_k_m are 3.3 times smaller than F16: about 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
+	{"disk, a mixture", func(r *atenia.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes
+	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: at most 8.5 MiB are read for each token, in place of 16 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
 	{"disk, all are read", func(r *atenia.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
 	{"not measured", func(*atenia.LastRun) {}, atenia.RunRoofs{}, "none", "1 GiB of weights for each token are 10.74 GB/s, and products 10.00 GFLOP/s: what this machine can was not measured", "nothing: "},
 	{"packing is faster, and was not done", func(r *atenia.LastRun) {

@@ -227,6 +227,11 @@ func (r *LastRun) smaller() {
 		r.help(command, "weights of type %s are %.1f times smaller than %s, and a %s is about as much faster", to, r.WeightBits/bits, r.WeightType, r.unit())
 		return
 	}
+	if r.AnyBytes > r.WeightBytes { // of a mixture, of which more experts stay: how many, its choices say
+		most := r.ReadBytes * bits / max(r.WeightBits, bits)
+		r.help(command, "weights of type %s are %.1f times smaller than %s: at most %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(most)), r.unit(), spelling.Size(int64(r.ReadBytes)))
+		return
+	}
 	// What stays in memory now stays, so that what is read shrinks by more than the type.
 	read := max(0, r.less(bits)-max(0, r.WeightBytes-r.ReadBytes))
 	r.help(command, "weights of type %s are %.1f times smaller than %s: about %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(read)), r.unit(), spelling.Size(int64(r.ReadBytes)))

@@ -286,9 +286,14 @@ func (p *pressure) need() int64 {
 	w := p.e.weights
 	packed := w.packed(p.e.packing)
 	if w.placement != nil {
-		return w.placement.RAM() + packed
+		n := w.placement.RAM() + packed
+		if packed > 0 && !p.e.Plan.Config.NoMap { // in place of what is mapped
+			n -= p.e.packing.Source
+		}
+		return n
 	}
-	n := p.e.Plan.footprint.runtime() + p.e.Plan.account.Held()
+	account := p.e.Plan.account // of which a placement has reserved the program, if there was one
+	n := p.e.Plan.footprint.runtime() + account.Held() - account.Of(ledger.Program)
 	if packed == 0 {
 		n += p.e.Plan.footprint.bytes()
 	}

@@ -108,6 +108,24 @@ func sameRows(t *testing.T, got, want [][]float32) {
 	}
 }
 
+// TestPackedStays: packed weights are needed in place of the mapped ones and not beside
+// them, so they stay in a limit that has room for one of the two.
+func TestPackedStays(t *testing.T) {
+	name := cases[0]
+	c := config()
+	c.Pack, c.Budget.Reserve.Runtime, c.Context = pack.InMemory, 1<<16, 128
+	c.Budget.RAM = 1 << 30
+	for _, slack := range []int64{1 << 16, -1 << 17} {
+		got := decode(t, name, c, func(e *engine.Engine) int64 {
+			d := e.Packing()
+			return e.Placement().RAM() + d.Bytes - d.Source + slack
+		})
+		if off := got.kinds[pack.Off.String()]; off != (slack < 0) {
+			t.Errorf("a limit of %d bytes more than is needed: %v", slack, got.kinds)
+		}
+	}
+}
+
 // However the limit changes while a model runs, it gives the same bits, and the
 // log of what was decided replays byte for byte.
 func TestLimitChanges(t *testing.T) {
