@@ -134,7 +134,9 @@ func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWe
 	if err != nil || w.placement == nil { // it is mapped
 		return err
 	}
-	_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
+	if w.placement.Spills() {
+		_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
+	}
 	w.unlimit = ledger.LimitHeap(programGrowth)
 	w.program, err = p.reserveProgram(w.placement)
 	return err
