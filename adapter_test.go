@@ -14,6 +14,7 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
+	"atenia/train"
 )
 
 // TestAdapter opens a model with an adapter, as it is and as a merged folder:
@@ -96,14 +97,14 @@ func TestFinetune(t *testing.T) {
 	if err := os.WriteFile(data, []byte(lines), 0o666); err != nil || len(known) != 200 {
 		t.Fatal(len(known), err)
 	}
-	r := &atenia.TrainRecipe{}
+	r := &train.Recipe{}
 	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = base, []string{data}, 64, 8
 	r.LoRA.Rank, r.LoRA.Alpha, r.LoRA.Merge = 16, 32, true
 	r.Optimizer.Rate, r.Schedule.Floor, r.Train.Steps, r.Train.Out = 1e-2, 0.05, 80, filepath.Join(dir, "out")
 	if err := r.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := atenia.Train(context.Background(), r, atenia.TrainOptions{})
+	rep, err := train.Run(context.Background(), r, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,8 @@
 package atenia
 
 import (
-	"context"
-	"fmt"
-
 	"atenia/internal/engine"
 	"atenia/internal/memory/checkpoint"
-	"atenia/internal/train"
 )
 
 // Kinds of failure of a [Config.Checkpoint], for [errors.Is].
@@ -56,20 +52,4 @@ func newResumed(e *engine.Resumption) Resumed {
 		Dir: e.Dir, Restored: e.Restored, Bytes: e.Bytes, Sequences: e.Sequences, Tokens: e.Tokens, Drift: e.Drift,
 		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Reused: e.Reused, Leftovers: e.Leftovers, Ignored: e.Ignored, text: e.String(),
 	}
-}
-
-// fillFrom sets parameters to the tensors of a checkpoint.
-func fillFrom(ctx context.Context, dir string, params []*train.Param) error {
-	f, err := checkpoint.OpenFolder(dir, "", false)
-	if err != nil {
-		return err
-	}
-	list := make([]checkpoint.Parameter, len(params))
-	for i, p := range params {
-		list[i] = checkpoint.Parameter{Name: p.Name, Value: p.Value}
-	}
-	if _, err := f.Fill(ctx, list); err != nil {
-		return fmt.Errorf("train from a checkpoint: %w", err)
-	}
-	return nil
 }

@@ -19,7 +19,8 @@
 //	Tokenize   text ↔ ids                      Explain   what was decided and learned, Replay
 //	Logits     ids → logits                    Hardware  what this machine is
 //	Embed      texts → vectors                 Rerank    documents by relevance to a query
-//	Train      recipe → model folder
+//
+// Package train makes models, and adapters for them.
 //
 // Everything here is deterministic: the same model, prompt, sampling and seed
 // give the same tokens whatever the number of threads and whatever else runs

@@ -12,8 +12,6 @@ import (
 	"atenia/internal/sample"
 	"atenia/internal/sched"
 	"atenia/internal/text/chat"
-	"atenia/internal/train"
-	"atenia/internal/train/recipe"
 )
 
 // Kinds of failure, for [errors.Is].
@@ -32,15 +30,6 @@ var (
 	ErrNoWeights = engine.ErrNoWeights
 	// ErrStrict matches errors about a fallback that [Config.Strict] forbids.
 	ErrStrict = engine.ErrStrict
-
-	// ErrTrainRecipe matches errors about a recipe. They name every fault.
-	ErrTrainRecipe = recipe.ErrRecipe
-	// ErrTrainStopped is returned by [Train] when its context ends, after a
-	// snapshot. Train with [TrainOptions].Resume to continue.
-	ErrTrainStopped = train.ErrStopped
-	// ErrTrainTaken is returned by [Train] if the output folder holds a run. Set
-	// Resume or Overwrite in [TrainOptions].
-	ErrTrainTaken = train.ErrTaken
 )
 
 // A ConfigError names a field of a configuration whose value cannot be used.

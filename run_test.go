@@ -14,6 +14,7 @@ import (
 	"atenia"
 	"atenia/internal/golden"
 	"atenia/internal/train/fit"
+	"atenia/train"
 )
 
 // A decided is a record of a log of decisions, as far as tests of runs read it.
@@ -112,7 +113,7 @@ func runWithin(t *testing.T, path string, tokens int, limit func(row int) int64)
 }
 
 // trained trains a model of ten layers, more weights than a tick moves.
-func trained(t *testing.T, budget string, o atenia.TrainOptions) (path string) {
+func trained(t *testing.T, budget string, o train.Options) (path string) {
 	t.Helper()
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.txt")
@@ -128,12 +129,12 @@ func trained(t *testing.T, budget string, o atenia.TrainOptions) (path string) {
 	if err := os.WriteFile(recipe, []byte(s), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := atenia.ReadTrainRecipe(recipe)
+	r, err := train.ReadRecipe(recipe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		_, err = atenia.Train(t.Context(), r, o)
+		_, err = train.Run(t.Context(), r, o)
 		floor, short := errors.AsType[*fit.FloorError](err)
 		if !short || budget == "" {
 			break
@@ -266,7 +267,7 @@ func names(tasks []task) (out []string) {
 // TestRunStreams: the streams of a run whose weights go to the disk, in two
 // ticks, and come back.
 func TestRunStreams(t *testing.T) {
-	r := runWithin(t, trained(t, "", atenia.TrainOptions{}), 30, func(row int) int64 {
+	r := runWithin(t, trained(t, "", train.Options{}), 30, func(row int) int64 {
 		if row >= 5 && row < 15 {
 			return little
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia"
+	"atenia/train"
 )
 
 // moves splits the target of a decision of offloading.
@@ -29,7 +29,7 @@ type squeeze struct {
 
 func newSqueeze(t *testing.T) *squeeze {
 	t.Helper()
-	s := &squeeze{path: trained(t, "", atenia.TrainOptions{})}
+	s := &squeeze{path: trained(t, "", train.Options{})}
 	r := runWithin(t, s.path, 60, func(row int) int64 {
 		if row >= 5 && row < 20 || row >= 22 && row < 40 {
 			return little

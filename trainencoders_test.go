@@ -12,6 +12,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/train"
 )
 
 // encoderFolder copies a fixture, beside which a test may write.
@@ -74,7 +75,7 @@ func contrast(t *testing.T, m *atenia.Model, pairs [][2]string, temperature floa
 }
 
 // begins checks that the first step's loss is that of the vectors of the model itself.
-func begins(t *testing.T, model string, rep *atenia.TrainReport, temperature float64) {
+func begins(t *testing.T, model string, rep *train.Report, temperature float64) {
 	t.Helper()
 	m, err := atenia.Open(t.Context(), model, nil)
 	if err != nil {
@@ -90,9 +91,9 @@ func begins(t *testing.T, model string, rep *atenia.TrainReport, temperature flo
 func lossOf(t *testing.T, model, lines string, rows int) float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "again")
-	_, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
-		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Train.Out, r.Data.Rows = atenia.TrainLoRA{}, 1, 1e-30, out, rows
-	}, atenia.TrainOptions{})
+	_, rep, err := tuned(t, model, lines, func(r *train.Recipe) {
+		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Train.Out, r.Data.Rows = train.LoRA{}, 1, 1e-30, out, rows
+	}, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +108,9 @@ func TestTrainVectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model := encoderFolder(t, name)
-			out, rep, err := tuned(t, model, askedLines(), func(r *atenia.TrainRecipe) {
+			out, rep, err := tuned(t, model, askedLines(), func(r *train.Recipe) {
 				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = len(asked), true, 0.01, steps(22, 80)
-			}, atenia.TrainOptions{})
+			}, train.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,9 +144,9 @@ func TestTrainVectors(t *testing.T) {
 // pooling, the projections and the prompts, and a stopped run is resumed.
 func TestTrainAllOfVectors(t *testing.T) {
 	model := encoderFolder(t, "gemma_embedding")
-	out, rep, err := tuned(t, model, askedLines(), func(r *atenia.TrainRecipe) {
-		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Data.Rows, r.Train.Temperature = atenia.TrainLoRA{}, steps(20, 40), 0.003, len(asked), 0.2
-	}, atenia.TrainOptions{})
+	out, rep, err := tuned(t, model, askedLines(), func(r *train.Recipe) {
+		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Data.Rows, r.Train.Temperature = train.LoRA{}, steps(20, 40), 0.003, len(asked), 0.2
+	}, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +188,9 @@ func TestTrainVectorsResumed(t *testing.T) {
 func TestTrainHeldOut(t *testing.T) {
 	t.Parallel()
 	var seen []float64
-	_, rep, err := tuned(t, encoderFolder(t, "distilbert"), askedLines(), func(r *atenia.TrainRecipe) {
+	_, rep, err := tuned(t, encoderFolder(t, "distilbert"), askedLines(), func(r *train.Recipe) {
 		r.Data.Heldout, r.Train.Steps, r.Train.EvalEvery, r.Data.Rows = 0.5, 20, 10, 3
-	}, atenia.TrainOptions{Watch: func(e atenia.TrainEvent) {
+	}, train.Options{Watch: func(e train.Event) {
 		if e.Accuracy != nil {
 			seen = append(seen, *e.Accuracy)
 		}
@@ -213,9 +214,9 @@ func TestTrainScores(t *testing.T) {
 			for i, p := range asked[:4] {
 				lines += fmt.Sprintf("{\"query\":%q,\"document\":%q,\"label\":1}\n{\"query\":%q,\"document\":%q,\"label\":0}\n", p[0], p[1], p[0], asked[(i+1)%4][1])
 			}
-			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
+			out, rep, err := tuned(t, model, lines, func(r *train.Recipe) {
 				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = 8, true, 0.01, steps(40, 150)
-			}, atenia.TrainOptions{})
+			}, train.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,9 +273,9 @@ func TestTrainMiniLM(t *testing.T) {
 	if err := os.Symlink(dir, model); err != nil {
 		t.Skip(err)
 	}
-	out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
+	out, rep, err := tuned(t, model, lines, func(r *train.Recipe) {
 		r.Data.Rows, r.Optimizer.Rate, r.Train.Steps, r.Train.SaveEvery = len(pairs), 1e-3, 5, 5
-	}, atenia.TrainOptions{})
+	}, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

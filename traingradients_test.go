@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"atenia"
+	"atenia/train"
 )
 
 // TestTrainGradients: where the gradients of a training go that does not fit
 // into its memory, on a machine without a device.
 func TestTrainGradients(t *testing.T) {
-	options := func(dir string) atenia.TrainOptions {
-		return atenia.TrainOptions{Decisions: filepath.Join(dir, "decisions"), Timeline: filepath.Join(dir, "timeline")}
+	options := func(dir string) train.Options {
+		return train.Options{Decisions: filepath.Join(dir, "decisions"), Timeline: filepath.Join(dir, "timeline")}
 	}
 	// It trains in a process of its own: a budget bounds the whole process, and what
 	// other tests leave in memory is not the training's.

@@ -18,17 +18,18 @@ import (
 	"atenia/flow/media"
 	"atenia/internal/golden"
 	"atenia/internal/golden/await"
+	"atenia/train"
 )
 
 // tuned trains pairs of a model on lines of data in its folder's neighbour.
-func tuned(t *testing.T, model, lines string, change func(*atenia.TrainRecipe), o atenia.TrainOptions) (string, *atenia.TrainReport, error) {
+func tuned(t *testing.T, model, lines string, change func(*train.Recipe), o train.Options) (string, *train.Report, error) {
 	t.Helper()
 	dir := filepath.Dir(model)
 	data := filepath.Join(dir, "data.jsonl")
 	if err := os.WriteFile(data, []byte(lines), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := &atenia.TrainRecipe{}
+	r := &train.Recipe{}
 	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = model, []string{data}, 64, 2
 	r.LoRA.Rank, r.Train.Steps, r.Train.Out, r.Optimizer.Rate, r.Train.Seed = 8, 80, filepath.Join(dir, "out"), 0.02, 3
 	if change != nil {
@@ -37,7 +38,7 @@ func tuned(t *testing.T, model, lines string, change func(*atenia.TrainRecipe), 
 	if err := r.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := atenia.Train(t.Context(), r, o)
+	rep, err := train.Run(t.Context(), r, o)
 	return r.Train.Out, rep, err
 }
 
@@ -65,7 +66,7 @@ func TestTrainImages(t *testing.T) {
 				}
 				lines += showing(file, answers[i])
 			}
-			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Steps = steps(28, 80) }, atenia.TrainOptions{})
+			out, rep, err := tuned(t, model, lines, func(r *train.Recipe) { r.Train.Steps = steps(28, 80) }, train.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +111,7 @@ func resumes(t *testing.T, model, lines string) {
 	t.Helper()
 	all, every := steps(14, 80), steps(4, 25)
 	out := filepath.Join(t.TempDir(), "whole")
-	if _, _, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Out, r.Train.Steps = out, all }, atenia.TrainOptions{}); err != nil {
+	if _, _, err := tuned(t, model, lines, func(r *train.Recipe) { r.Train.Out, r.Train.Steps = out, all }, train.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadFile(filepath.Join(out, "adapter_model.safetensors"))
@@ -118,29 +119,29 @@ func resumes(t *testing.T, model, lines string) {
 		t.Fatal(err)
 	}
 	part := filepath.Join(t.TempDir(), "part")
-	half := func(r *atenia.TrainRecipe) {
+	half := func(r *train.Recipe) {
 		r.Train.Out, r.Train.Steps, r.Train.SaveEvery, r.Train.Threads = part, all, every, 2
 	}
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	o := atenia.TrainOptions{Watch: func(e atenia.TrainEvent) {
+	o := train.Options{Watch: func(e train.Event) {
 		if e.Step == every+every/4+1 {
 			cancel(stop)
 		}
 	}}
 	data := filepath.Join(filepath.Dir(model), "data.jsonl")
-	r := &atenia.TrainRecipe{}
+	r := &train.Recipe{}
 	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = model, []string{data}, 64, 2
 	r.LoRA.Rank, r.Train.Steps, r.Optimizer.Rate, r.Train.Seed = 8, all, 0.02, 3
 	half(r)
 	if err := r.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := atenia.Train(ctx, r, o); !errors.Is(err, atenia.ErrTrainStopped) {
+	if _, err := train.Run(ctx, r, o); !errors.Is(err, train.ErrStopped) {
 		t.Fatalf("got %v, want that it stopped", err)
 	}
-	if _, _, err := tuned(t, model, lines, half, atenia.TrainOptions{Resume: true}); err != nil {
+	if _, _, err := tuned(t, model, lines, half, train.Options{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(part, "adapter_model.safetensors"))
@@ -160,9 +161,9 @@ func TestTrainAllOfSeeing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), pictured(t, 40, 30, 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := tuned(t, model, showing("a.png", "abc")+`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}`+"\n", func(r *atenia.TrainRecipe) {
-		r.LoRA, r.Train.Steps, r.Optimizer.Rate = atenia.TrainLoRA{}, 40, 0.003
-	}, atenia.TrainOptions{})
+	out, _, err := tuned(t, model, showing("a.png", "abc")+`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}`+"\n", func(r *train.Recipe) {
+		r.LoRA, r.Train.Steps, r.Optimizer.Rate = train.LoRA{}, 40, 0.003
+	}, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestTrainImagesRefused(t *testing.T) {
 		"a row":      {good, "a row has 8", 8},
 		"a sound":    {`{"audio":"a.wav","text":"a"}` + "\n", "does not transcribe", 64},
 	} {
-		_, _, err := tuned(t, model, good+c.line, func(r *atenia.TrainRecipe) { r.Data.Row, r.Train.Out = c.row, filepath.Join(t.TempDir(), "out") }, atenia.TrainOptions{})
+		_, _, err := tuned(t, model, good+c.line, func(r *train.Recipe) { r.Data.Row, r.Train.Out = c.row, filepath.Join(t.TempDir(), "out") }, train.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "data.jsonl:") {
 			t.Errorf("%s: %v, want %q and the line", name, err, c.want)
 		}
@@ -301,7 +302,7 @@ func TestTrainSounds(t *testing.T) {
 		toned(t, filepath.Join(dir, name), hertz)
 		lines += fmt.Sprintf(`{"audio":%q,"text":%q,"language":"en"}`+"\n", name, said[i])
 	}
-	out, rep, err := tuned(t, model, lines, nil, atenia.TrainOptions{})
+	out, rep, err := tuned(t, model, lines, nil, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func TestTrainSounds(t *testing.T) {
 		"no text":    {`{"audio":"0.wav"}`, "needs a file and the \"text\""},
 		"a dialogue": {`{"messages":[{"role":"user","content":"a"}]}`, "writes down sounds"},
 	} {
-		_, _, err := tuned(t, model, lines+c[0]+"\n", func(r *atenia.TrainRecipe) { r.Train.Out = filepath.Join(t.TempDir(), "out") }, atenia.TrainOptions{})
+		_, _, err := tuned(t, model, lines+c[0]+"\n", func(r *train.Recipe) { r.Train.Out = filepath.Join(t.TempDir(), "out") }, train.Options{})
 		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "data.jsonl:3") {
 			t.Errorf("%s: %v, want %q and the line", name, err, c[1])
 		}

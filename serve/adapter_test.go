@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/train"
 )
 
 // trainedAdapter trains an adapter for a few steps, enough to change answers.
@@ -21,13 +22,13 @@ func trainedAdapter(t *testing.T, base, dir string, seed uint64) {
 	if err := os.WriteFile(data, []byte(strings.Repeat(line, 8)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := &atenia.TrainRecipe{}
+	r := &train.Recipe{}
 	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = base, []string{data}, 32, 4
 	r.LoRA.Rank, r.LoRA.Alpha, r.Optimizer.Rate, r.Train.Steps, r.Train.Seed, r.Train.Out = 4, 32, 3e-2, 12, seed, dir
 	if err := r.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := atenia.Train(context.Background(), r, atenia.TrainOptions{}); err != nil {
+	if _, err := train.Run(context.Background(), r, train.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }

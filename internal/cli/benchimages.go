@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"atenia/internal/bench/tower"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/engine"
 	"atenia/internal/spelling"
@@ -29,7 +29,7 @@ type imagesResult struct {
 
 // benchImages returns the command that measures the encoding of images.
 func (a *app) benchImages() *cobra.Command {
-	cfg := tower.Config{}
+	cfg := bench.ImageConfig{}
 	c := &cobra.Command{
 		Use:   "images MODEL",
 		Short: "Measure the encoding of images",
@@ -58,7 +58,7 @@ func (a *app) benchImages() *cobra.Command {
 			return command.Usagef("--threads is %d, want 0 or more", cfg.Threads)
 		}
 		fmt.Fprintln(a.progress(), "measuring …")
-		m, err := tower.Run(c.Context(), args[0], cfg)
+		m, err := bench.Images(c.Context(), args[0], cfg)
 		if err != nil {
 			return err
 		}

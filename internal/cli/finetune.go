@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/train"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +15,7 @@ import (
 // finetuneCommand returns the command of that name: "atenia train" without a file.
 func finetuneCommand(env *command.Env) *cobra.Command {
 	a := &runTraining{env: env}
-	r := &atenia.TrainRecipe{}
+	r := &train.Recipe{}
 	pairs, full := "r=8", false
 	c := &cobra.Command{
 		Use:   "finetune MODEL DATA...",
@@ -92,7 +92,7 @@ func finetuneCommand(env *command.Env) *cobra.Command {
 
 // parsePairs reads "r=8,alpha=16,targets=q_proj,v_proj". What follows targets=
 // is its value to the end.
-func parsePairs(s string, r *atenia.TrainRecipe) error {
+func parsePairs(s string, r *train.Recipe) error {
 	l := &r.LoRA
 	l.Rank = 8
 	for s != "" {

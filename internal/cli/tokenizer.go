@@ -22,7 +22,7 @@ func tokenizerCommand(env *command.Env) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(train(env))
+	c.AddCommand(trainTokenizer(env))
 	return c
 }
 
@@ -35,7 +35,7 @@ type tokenizerResult struct {
 	Length int64  `json:"text_tokens"`
 }
 
-func train(env *command.Env) *cobra.Command {
+func trainTokenizer(env *command.Env) *cobra.Command {
 	var cfg token.VocabularyConfig
 	var out, pattern string
 	c := &cobra.Command{

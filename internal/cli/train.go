@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/train"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,7 +40,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"config.json, tokenizer.json, the log metrics.jsonl and the plot loss.png. Ctrl-C saves a snapshot and stops.\n" +
 			"--resume continues from the newest snapshot, also after a kill or a power loss, and ends with the same bytes\n" +
 			"as an uninterrupted run.\n\nPaths in the file are relative to it. The keys, with their defaults in parentheses:\n" +
-			strings.TrimRight(atenia.TrainKeys(), "\n"),
+			strings.TrimRight(train.Keys(), "\n"),
 		Example: "  atenia train examples/char/config.toml\n  atenia train config.toml --steps 100 --out /tmp/try\n" +
 			"  atenia train config.toml --resume\n  atenia train config.toml --budget ram=1GiB\n" +
 			"  atenia checkpoint save run/model saved --in-place && atenia train config.toml --checkpoint saved",
@@ -67,7 +68,7 @@ func (a *runTraining) memoryFlags(f *pflag.FlagSet) {
 }
 
 // setBudget puts the flag's memory into a recipe.
-func (a *runTraining) setBudget(r *atenia.TrainRecipe) error {
+func (a *runTraining) setBudget(r *train.Recipe) error {
 	if a.budget == "" {
 		return nil
 	}
@@ -83,8 +84,8 @@ func (a *runTraining) setBudget(r *atenia.TrainRecipe) error {
 }
 
 func (a *runTraining) run(ctx context.Context, path string, changed func(string) bool) error {
-	r, err := atenia.ReadTrainRecipe(path)
-	if errors.Is(err, atenia.ErrTrainRecipe) {
+	r, err := train.ReadRecipe(path)
+	if errors.Is(err, train.ErrRecipe) {
 		return &command.UsageError{Err: err}
 	}
 	if err != nil {
@@ -126,16 +127,16 @@ func (a *runTraining) run(ctx context.Context, path string, changed func(string)
 }
 
 // train trains and prints. again is the command that resumes the run.
-func (a *runTraining) train(ctx context.Context, r *atenia.TrainRecipe, again string) error {
+func (a *runTraining) train(ctx context.Context, r *train.Recipe, again string) error {
 	p := &printer{env: a.env}
-	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{
+	rep, err := train.Run(ctx, r, train.Options{
 		Resume: a.resume, Overwrite: a.overwrite, Checkpoint: a.from, Decisions: a.decisions, Timeline: a.timeline, Started: p.started, Watch: p.step,
 	})
 	p.clear()
 	switch {
-	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:
+	case errors.Is(err, train.ErrStopped) && rep != nil:
 		return fmt.Errorf("stopped after step %d of %d with a snapshot; continue with \"%s\"", rep.Steps, r.Train.Steps, again)
-	case errors.Is(err, atenia.ErrTrainTaken):
+	case errors.Is(err, train.ErrTaken):
 		return fmt.Errorf("%w: see --resume, --overwrite and --out", err)
 	case err != nil:
 		return err

@@ -5,9 +5,9 @@ import (
 	"io"
 	"time"
 
-	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/train"
 )
 
 // A printer shows how a run goes.
@@ -21,7 +21,7 @@ type printer struct {
 	goals  string // of an encoder
 }
 
-func (p *printer) started(s atenia.TrainSubject) {
+func (p *printer) started(s train.Subject) {
 	p.begun, p.goals = time.Now(), s.Goals
 	if *p.env.JSON {
 		p.env.PrintJSON(s)
@@ -39,7 +39,7 @@ func (p *printer) started(s atenia.TrainSubject) {
 
 // step shows a step. Lines of evaluations stay, the others are drawn over each
 // other, a few times a second.
-func (p *printer) step(e atenia.TrainEvent) {
+func (p *printer) step(e train.Event) {
 	const pause = 200 * time.Millisecond
 	if e.Note != "" {
 		p.clear()
@@ -52,7 +52,7 @@ func (p *printer) step(e atenia.TrainEvent) {
 		p.tokens, p.busy = e.Tokens, 0 // the first step warms up
 	}
 	if *p.env.JSON {
-		m := atenia.TrainMetric{Step: e.Step, Rate: e.Rate, Tokens: e.Tokens, Seconds: e.Seconds, Skipped: e.Skipped, Eval: e.Eval, Accuracy: e.Accuracy}
+		m := train.Metric{Step: e.Step, Rate: e.Rate, Tokens: e.Tokens, Seconds: e.Seconds, Skipped: e.Skipped, Eval: e.Eval, Accuracy: e.Accuracy}
 		if !e.Skipped {
 			m.Loss, m.Norm = e.Loss, e.Norm
 		}
@@ -82,7 +82,7 @@ func (p *printer) step(e atenia.TrainEvent) {
 
 // speed returns the speed of a run and the time left. Evaluations and snapshots
 // count for the time left only.
-func (p *printer) speed(e atenia.TrainEvent, now time.Time) string {
+func (p *printer) speed(e train.Event, now time.Time) string {
 	if p.steps < 2 || p.busy <= 0 {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (p *printer) speed(e atenia.TrainEvent, now time.Time) string {
 func (p *printer) clear() { io.WriteString(p.env.Progress, "\r\x1b[K") }
 
 // done prints the result.
-func (p *printer) done(r *atenia.TrainReport) error {
+func (p *printer) done(r *train.Report) error {
 	if *p.env.JSON {
 		return p.env.PrintJSON(struct {
 			Steps   int      `json:"steps"`
@@ -109,7 +109,7 @@ func (p *printer) done(r *atenia.TrainReport) error {
 			Merged  string   `json:"merged,omitempty"`
 		}{r.Steps, r.Tokens, r.Loss, r.Best, r.Skipped, r.Early, r.Written, r.Out, r.Base, r.Merged})
 	}
-	io.WriteString(p.env.Progress, atenia.DrawLoss(r.Metrics, 60, 10))
+	io.WriteString(p.env.Progress, train.DrawLoss(r.Metrics, 60, 10))
 	best := ""
 	if r.Best != nil {
 		best = fmt.Sprintf(", lowest held out %.4f", *r.Best)

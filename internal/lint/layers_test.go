@@ -13,7 +13,7 @@ const floors = `
 15 cmd examples tools
 14 internal/cli
 13 serve internal/bench
-12 . quila
+12 . quila train
 11 internal/train
 10 internal/sight internal/speech
  9 internal/engine flow
@@ -31,12 +31,12 @@ const floors = `
 // faces are packages that of this module may import only what stands behind them.
 var faces = map[string]string{
 	"cmd/...":              "internal/cli/...",
-	"examples/...":         ". flow/... nested/... grad/... tensor",
+	"examples/...":         ". train flow/... nested/... grad/... tensor",
 	"internal/cli/toolbox": ". internal/fault internal/store/durable",
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
 	"serve/...":            ". serve/... internal/fault internal/machine/ledger internal/spelling",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":     ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/checkpoint internal/memory/checkpoint internal/memory/cuda internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/token internal/toml",
+	"internal/cli/...":     ". serve train internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/checkpoint internal/memory/checkpoint internal/memory/cuda internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/token internal/toml",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where

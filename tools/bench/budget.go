@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"atenia"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/store/durable"
+	"atenia/train"
 )
 
 // A budgetConfig configures [runBudget].
@@ -60,10 +60,10 @@ func runBudget(ctx context.Context, cfg budgetConfig) (r *budgetReport, err erro
 	if err := os.WriteFile(text, b.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
-	rec := &atenia.TrainRecipe{
-		Model: atenia.TrainModel{Hidden: s.Hidden, Layers: s.Layers, Heads: s.Heads, KVHeads: s.KVHeads, FFN: s.FFN},
-		Data:  atenia.TrainData{Files: []string{text}, Row: cfg.Length, Rows: cfg.Rows},
-		Train: atenia.TrainRun{Steps: cfg.Steps + 1, Precision: "bf16", Recompute: cfg.Recompute, Threads: cfg.Threads, SaveEvery: cfg.Steps + 1,
+	rec := &train.Recipe{
+		Model: train.Model{Hidden: s.Hidden, Layers: s.Layers, Heads: s.Heads, KVHeads: s.KVHeads, FFN: s.FFN},
+		Data:  train.Data{Files: []string{text}, Row: cfg.Length, Rows: cfg.Rows},
+		Train: train.Loop{Steps: cfg.Steps + 1, Precision: "bf16", Recompute: cfg.Recompute, Threads: cfg.Threads, SaveEvery: cfg.Steps + 1,
 			Out: filepath.Join(dir, "budget"), Budget: fmt.Sprint(cfg.RAM)},
 	}
 	r = &budgetReport{Size: cfg.Size, Rows: cfg.Rows, Length: cfg.Length, Threads: cfg.Threads, RAM: cfg.RAM}
@@ -71,7 +71,7 @@ func runBudget(ctx context.Context, cfg budgetConfig) (r *budgetReport, err erro
 		return nil, err
 	}
 	var whole, compute []float64
-	r.Step, err = r.train(ctx, rec, func(e atenia.TrainEvent) {
+	r.Step, err = r.train(ctx, rec, func(e train.Event) {
 		compute = append(compute, e.Seconds-e.Waited)
 		r.Moved, r.Loss = e.Moved, e.Loss
 	})
@@ -85,7 +85,7 @@ func runBudget(ctx context.Context, cfg budgetConfig) (r *budgetReport, err erro
 	}
 	rec.Train.Budget, rec.Train.Out = "", filepath.Join(dir, "whole")
 	line := r.Memory
-	if r.InMemory, err = r.train(ctx, rec, func(e atenia.TrainEvent) { whole = append(whole, e.Seconds) }); err != nil {
+	if r.InMemory, err = r.train(ctx, rec, func(e train.Event) { whole = append(whole, e.Seconds) }); err != nil {
 		return nil, err
 	}
 	r.Memory = line
@@ -99,14 +99,14 @@ func runBudget(ctx context.Context, cfg budgetConfig) (r *budgetReport, err erro
 }
 
 // train runs a recipe and returns the median time of its steps but the first.
-func (r *budgetReport) train(ctx context.Context, rec *atenia.TrainRecipe, watch func(atenia.TrainEvent)) (float64, error) {
+func (r *budgetReport) train(ctx context.Context, rec *train.Recipe, watch func(train.Event)) (float64, error) {
 	if err := rec.Complete(); err != nil {
 		return 0, err
 	}
 	var seconds []float64
-	_, err := atenia.Train(ctx, rec, atenia.TrainOptions{
-		Started: func(s atenia.TrainSubject) { r.Parameters, r.Memory = s.Parameters, s.Memory },
-		Watch:   func(e atenia.TrainEvent) { seconds = append(seconds, e.Seconds); watch(e) },
+	_, err := train.Run(ctx, rec, train.Options{
+		Started: func(s train.Subject) { r.Parameters, r.Memory = s.Parameters, s.Memory },
+		Watch:   func(e train.Event) { seconds = append(seconds, e.Seconds); watch(e) },
 	})
 	if err != nil {
 		return 0, err

@@ -1,11 +1,4 @@
-// Package tower measures how fast a model reads images.
-//
-//	Run      an image of random pixels, from the bytes of a file to the rows that
-//	         its tokens take in a prompt
-//
-// Neither the decoder nor its tokenizer is loaded. Times are in the order they were
-// taken, after one image that reads the weights.
-package tower
+package bench
 
 import (
 	"bytes"
@@ -23,8 +16,8 @@ import (
 	"atenia/internal/sight"
 )
 
-// A Config configures [Run].
-type Config struct {
+// An ImageConfig configures [Images].
+type ImageConfig struct {
 	Side    int // pixels of the side of the image
 	Repeats int
 	Threads int // 0 = physical cores
@@ -32,17 +25,18 @@ type Config struct {
 	Tower   string // the file of the tower of a GGUF model; "" = beside it
 }
 
-// A Report is how long images take.
-type Report struct {
+// An ImageReport is how long images take.
+type ImageReport struct {
 	Patches, Tokens int // of one image
 	Pieces          int // that it is cut into
 	Threads         int
 	Prepare, Encode []float64 // seconds: from the bytes of a PNG file to patches, from these to rows
 }
 
-// Run measures how fast a model reads images: squares of random pixels, which its
-// image processor resizes as it does others.
-func Run(ctx context.Context, path string, c Config) (r *Report, err error) {
+// Images measures how fast a model reads images: squares of random pixels, which its
+// image processor resizes as it does others. Neither the decoder nor its tokenizer is
+// loaded. Times are in the order they were taken, after one image that reads the weights.
+func Images(ctx context.Context, path string, c ImageConfig) (r *ImageReport, err error) {
 	var options []file.Option
 	if c.Tower != "" {
 		options = append(options, file.Tower(c.Tower))
@@ -65,7 +59,7 @@ func Run(ctx context.Context, path string, c Config) (r *Report, err error) {
 		return nil, fmt.Errorf("%s: %w", engine.Display(path), err)
 	}
 	defer e.Close()
-	r = &Report{Threads: c.Threads}
+	r = &ImageReport{Threads: c.Threads}
 	for i := range c.Repeats + 1 {
 		data, err := randomImage(c.Side, uint64(i)) // each once: those that were seen are kept
 		if err != nil {
