@@ -2,15 +2,20 @@ package atenia
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"atenia/internal/engine"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/pack"
 	"atenia/internal/policy/observe"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // account writes the account of a run that computed something. The scheduler
@@ -23,7 +28,7 @@ func (m *Model) account() error {
 	if t := m.observer.Tally(); t.Prompt.Steps+t.Decode.Steps == 0 {
 		return nil
 	}
-	if err := m.lastRun().save(m.accounts, m.Path()); err != nil {
+	if err := saveRun(m.lastRun(), m.accounts, m.Path()); err != nil {
 		return fmt.Errorf("account of the run: %w", err)
 	}
 	m.mark.sweep()
@@ -41,25 +46,25 @@ func here() string {
 }
 
 // lastRun composes the account from what each part knows.
-func (m *Model) lastRun() *LastRun {
+func (m *Model) lastRun() *place.LastRun {
 	p, t := m.plan.compiled, m.observer.Tally()
 	id, _ := m.plan.ID() // a plan that runs has one
-	r := &LastRun{
+	r := &place.LastRun{
 		Version: accountVersion, Model: engine.Display(m.Path()), ID: id, Family: m.Family(), Started: t.Started.Unix(), Opened: m.mark.opened,
 		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Files: p.Config.FileFlags(m.opened.ConfigFile), Flags: m.runFlags(), Folder: here(), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
-		Failed: t.Failed, Changes: []RunChange{}, Pressure: []RunEvent{},
+		Failed: t.Failed, Changes: []place.RunChange{}, Pressure: []place.RunEvent{},
 	}
-	totals := func(s observe.Steps) StepTotals {
-		return StepTotals{s.Steps, s.Rows, s.Took.Seconds(), s.Slowest.Seconds(), s.At}
+	totals := func(s observe.Steps) place.StepTotals {
+		return place.StepTotals{Steps: s.Steps, Tokens: s.Rows, Seconds: s.Took.Seconds(), Slowest: s.Slowest.Seconds(), At: s.At}
 	}
 	r.Prompt, r.Decode = totals(t.Prompt), totals(t.Decode)
-	r.Drafts = RunDrafts{m.opened.Draft, t.Drafted, t.Accepted, t.Drafting.Seconds()}
-	r.events(t)
-	r.groups(m)
+	r.Drafts = place.RunDrafts{Model: m.opened.Draft, Drafted: t.Drafted, Accepted: t.Accepted, Seconds: t.Drafting.Seconds()}
+	events(r, t)
+	m.groups(r)
 	r.Predicted = predicted(t)
-	r.learned(m)
+	m.learned(r)
 	m.cost(t, r)
-	r.Judge(RunRoofs{})
+	r.Judge(place.RunRoofs{})
 	return r
 }
 
@@ -79,11 +84,14 @@ func predicted(t *observe.Tally) float64 {
 }
 
 // events tells what memory pressure changed.
-func (r *LastRun) events(t *observe.Tally) {
+func events(r *place.LastRun, t *observe.Tally) {
 	r.More = t.More
 	for _, e := range t.Events {
 		parts, bytes := e.Moved()
-		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, parts, bytes, e.Took.Seconds(), e.Form, e.Why}
+		x := place.RunEvent{
+			Step: e.Step, At: e.At.Seconds(), What: e.Kind, Limit: e.Limit, Need: e.Need, Moves: parts, Bytes: bytes,
+			Took: e.Took.Seconds(), Form: e.Form, Text: e.Why,
+		}
 		if parts > 0 {
 			until := ""
 			if e.Until > e.Step {
@@ -98,7 +106,7 @@ func (r *LastRun) events(t *observe.Tally) {
 var layerNumber = regexp.MustCompile(`\.(\d+)\.`)
 
 // groups collects the weights by where they are and by which rule.
-func (r *LastRun) groups(m *Model) {
+func (m *Model) groups(r *place.LastRun) {
 	pl := m.engine.Placement()
 	if pl == nil {
 		rule, why := "no-budget", "no budget was given and nothing asked for a placement"
@@ -106,17 +114,17 @@ func (r *LastRun) groups(m *Model) {
 			rule, why = "mapped", "within the budget of "+r.Budget+" weights are mapped, and none has a place of its own"
 		}
 		why += "; packing: " + r.Packing
-		r.Groups = []WeightGroup{{Where: r.Form, Rule: rule, Tensors: len(m.plan.compiled.Model.Weights), Bytes: m.plan.compiled.Totals.Bytes, Why: why}}
+		r.Groups = []place.WeightGroup{{Where: r.Form, Rule: rule, Tensors: len(m.plan.compiled.Model.Weights), Bytes: m.plan.compiled.Totals.Bytes, Why: why}}
 		return
 	}
 	layers := [][]int{}
 	for i := range pl.Tensors {
 		t := &pl.Tensors[i]
 		where := t.Tier.Lower()
-		k := slices.IndexFunc(r.Groups, func(g WeightGroup) bool { return g.Where == where && g.Rule == string(t.Rule) })
+		k := slices.IndexFunc(r.Groups, func(g place.WeightGroup) bool { return g.Where == where && g.Rule == string(t.Rule) })
 		if k < 0 {
 			k = len(r.Groups)
-			r.Groups = append(r.Groups, WeightGroup{Where: where, Rule: string(t.Rule), Example: t.Name, Why: pl.Decision(i).Reason})
+			r.Groups = append(r.Groups, place.WeightGroup{Where: where, Rule: string(t.Rule), Example: t.Name, Why: pl.Decision(i).Reason})
 			layers = append(layers, nil)
 		}
 		g := &r.Groups[k]
@@ -153,22 +161,22 @@ func ranges(all []int) string {
 }
 
 // learned copies what a learner knows, if there is one.
-func (r *LastRun) learned(m *Model) {
+func (m *Model) learned(r *place.LastRun) {
 	s := m.observer.Learner().Summary()
 	if s == nil {
 		return
 	}
 	for _, c := range s.Changes {
-		r.Changes = append(r.Changes, RunChange(c))
+		r.Changes = append(r.Changes, place.RunChange(c))
 	}
-	l := &RunLearned{
+	l := &place.RunLearned{
 		Peak: s.Peak, Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
-		PreferGPU: s.PreferGPU, Weights: s.Weights, Knobs: []LearnedKnob{},
+		PreferGPU: s.PreferGPU, Weights: s.Weights, Knobs: []place.LearnedKnob{},
 	}
 	for _, k := range s.Knobs {
-		x := LearnedKnob{k.Class, k.Name, k.Option, nil}
+		x := place.LearnedKnob{Class: k.Class, Knob: k.Name, Option: k.Option}
 		for _, a := range k.Arms {
-			x.Options = append(x.Options, LearnedOption{a.Option, a.Seconds, a.Count})
+			x.Options = append(x.Options, place.LearnedOption{Option: a.Option, Seconds: a.Seconds, Runs: a.Count})
 		}
 		l.Knobs = append(l.Knobs, x)
 	}
@@ -176,4 +184,121 @@ func (r *LastRun) learned(m *Model) {
 		l.LostShare = s.Lost / s.Spent
 	}
 	r.Learned = l
+}
+
+// cost measures a run from the totals of its steps.
+func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
+	c := &r.RunCost
+	if t.Threaded > 0 { // what was learned may have let fewer compute than there are
+		r.Threads = int(math.Round(t.Threaded.Seconds() / t.Decode.Took.Seconds()))
+	}
+	p, info := m.plan.compiled, cpu.Detect()
+	n := float64(max(1, t.Decode.Steps))
+	wall := t.Decode.Took.Seconds() / n
+	if streamed := 2*t.Streamed > t.Decode.Took; streamed && r.Form != "streamed" {
+		c.Mostly = "streamed"
+	} else if !streamed && r.Form == "streamed" && t.Decode.Steps > 0 {
+		c.Mostly = "mapped"
+	}
+	c.Others = t.Taken.Seconds() / n
+	if c.Told = t.Delays; t.Offered > 0 {
+		c.Neighbours = min(wall*delayed(r, t), t.Taken.Seconds()/n)
+	}
+	if r.FormMostly() == "streamed" { // a delay may have been counted beside a read
+		c.Reading, c.ReadBytes = t.Ring.Busy.Seconds()/n, float64(t.Ring.Read)/n
+		c.Waiting = min(wall, max(t.Ring.Stall.Seconds()/n, c.Neighbours))
+		c.Computing = wall - c.Waiting
+	} else {
+		c.Ahead = float64(t.Ring.Read) / n
+		c.ReadBytes, c.Again = float64(t.Read)/n, float64(max(0, t.Read-max(0, p.Totals.Bytes-t.Before)))/n
+		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
+			c.Computing = wall * min(1, float64(t.Computed)/float64(t.Offered))
+			c.Waiting = wall - c.Computing
+		}
+	}
+	c.Neighbours = min(c.Waiting, c.Neighbours)
+	c.Faults = float64(t.Faults) / n
+	bytes, operations := p.Pass()
+	c.AnyBytes = float64(p.AnyPass())
+	c.WeightBytes, c.Operations = float64(bytes), float64(operations)*float64(max(t.Decode.Steps, t.Decode.Rows))/n
+	if types := p.Totals.Types; len(types) > 0 {
+		c.WeightType, c.WeightBits = types[0].DType.String(), float64(types[0].Bytes)/float64(max(1, types[0].Parameters))*8
+		c.Integer = types[0].DType.Quantized()
+	}
+	c.CacheBytes, c.Cores = int64(max(info.L3, info.L2*info.Cores)), cpu.Threads()
+	c.Need, c.Room = p.Memory()
+	c.KVBytes = p.CacheRead(float64(t.Sequences)/n, float64(t.Past)/n)
+	if c.KVBytes > c.WeightBytes {
+		c.KVType, c.KVTimes = p.SmallerCache(m.opened.ConfigFile)
+	}
+	if c.Need > c.Room && r.Form != "streamed" {
+		c.Streams = p.StreamFloor()
+		if l, ok := p.Lesser(m.opened.ConfigFile, place.Sparing(c.Room)); c.Streams > place.Sparing(c.Room) && ok {
+			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), RAM: l.RAM}
+		}
+	}
+	m.unpacked(r)
+	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
+		for _, x := range pl.Next {
+			c.Larger = append(c.Larger, place.RunMore{What: x.What, RAM: x.RAM, Read: int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
+		}
+	}
+}
+
+// delayed returns the part of the time in which threads that compute had no processor. Where
+// weights are streamed, threads that read are many, and delay one another and those that
+// compute: a delay is by others as far as others had the processors. Of a single thread that
+// computes it is not known there, since the system does not tell it from those that read.
+func delayed(r *place.LastRun, t *observe.Tally) float64 {
+	switch {
+	case r.FormMostly() != "streamed":
+		return float64(t.Delayed) / float64(t.Offered)
+	case r.Threads == 1:
+		return 0
+	}
+	// The caller's thread, which changes, is delayed as the pool's are.
+	d := float64(t.Workers) * float64(r.Threads) / float64(r.Threads-1)
+	return d / float64(t.Offered) * float64(t.Taken) / float64(max(1, t.Taken+t.Computed))
+}
+
+// unpacked says what packing would take that was not done, unless it was measured to be
+// slower or it has no packed form.
+func (m *Model) unpacked(r *place.LastRun) {
+	c, d, p := &r.RunCost, m.engine.Packing(), m.plan.compiled
+	asked := p.Config.Pack == pack.Off
+	if r.Form == "streamed" || d.Mode != pack.Off || d.Held > 0 || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
+		return
+	}
+	c.Pack, c.PackNeed, c.PackAuto = d.Bytes, c.Need+d.Bytes, d.Available-d.Reserve >= d.Bytes
+	ram := p.Config.Budget.RAM
+	if pl := m.engine.Placement(); pl != nil && ram == 0 { // of the plan file
+		ram = pl.Input().RAM
+	}
+	if ram > 0 {
+		if c.PackNeed = p.PackBudget(ram + max(0, d.Bytes+d.Reserve-d.Available)); c.PackNeed == 0 {
+			c.Pack = 0
+		}
+	}
+}
+
+func newRunFlag(f engine.Flag) place.RunFlag { return place.RunFlag(f) }
+
+// flags returns the flags of the run that a command which is advised repeats.
+func (m *Model) runFlags() []place.RunFlag {
+	c := m.opened
+	all := convertAll(m.plan.compiled.Config.RunFlags(c.ConfigFile), newRunFlag)
+	if b := c.Budget.internal(); b.String() != "" {
+		text := b.String()
+		if b.Auto {
+			text = place.WithRAM(text, "auto")
+		}
+		all = append(all, place.RunFlag{Name: "budget", Value: text})
+	}
+	switch file := c.Observe.Learning; {
+	case file == "":
+		all = append(all, place.RunFlag{Name: "learning", Value: "off"})
+	case file != filepath.Join(m.accounts, "learning.v1"): // which is where a run learns unless it is told
+		all = append(all, place.RunFlag{Name: "learning", Value: file, Path: true})
+	}
+	return all
 }

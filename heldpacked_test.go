@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // TestHeldIsPacked: in a budget that all weights just fit they are packed where they are,
@@ -21,7 +22,7 @@ func TestHeldIsPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(ram int64, off bool) (tokens []int32, p atenia.Packing, r *atenia.LastRun) {
+	run := func(ram int64, off bool) (tokens []int32, p atenia.Packing, r *place.LastRun) {
 		t.Helper()
 		c := cfg
 		if c.Budget.RAM, c.Observe.Account = ram, t.TempDir(); off {

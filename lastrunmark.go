@@ -1,33 +1,15 @@
 package atenia
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
+	"atenia/place"
 )
-
-// A RunWithout is a run that left no account: it was killed, ended before it computed
-// anything, or could not write one; or it still runs.
-type RunWithout struct {
-	Model   string `json:"model"`
-	Started int64  `json:"started_unix"`
-	Running bool   `json:"running,omitempty"`
-}
-
-// String is a sentence without its end.
-func (r *RunWithout) String() string {
-	model, at := spelling.Line(r.Model), time.Unix(r.Started, 0).Format(time.DateTime)
-	if r.Running {
-		return fmt.Sprintf("a run of %s, %s, has not ended yet", model, at)
-	}
-	return fmt.Sprintf("the last run of %s, %s, left no account: it was killed, ended before it computed anything, or could not write one", model, at)
-}
 
 // A runMark is a file beside a model's account that is there while a run has not written
 // its own. The process has the file's lock, so that a run that was killed is told from one
@@ -116,7 +98,7 @@ func marks(dir string) map[string]int64 {
 
 // lastWithout returns the last run of a model, of any for a prefix of all, that began after
 // another and left no account, nil if there is none.
-func lastWithout(dir, prefix string, after int64) (last *RunWithout) {
+func lastWithout(dir, prefix string, after int64) (last *place.RunWithout) {
 	latest := after
 	for path, at := range marks(dir) {
 		held, known := durable.Held(path)
@@ -127,7 +109,7 @@ func lastWithout(dir, prefix string, after int64) (last *RunWithout) {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		last, latest = &RunWithout{Model: string(b), Started: at / int64(time.Second), Running: held}, at
+		last, latest = &place.RunWithout{Model: string(b), Started: at / int64(time.Second), Running: held}, at
 	}
 	return last
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/place"
 )
 
 // TestPackBudget: the budget in which an account says that weights are packed is one in
@@ -18,7 +19,7 @@ func TestPackBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(ram int64) (*atenia.LastRun, string) {
+	run := func(ram int64) (*place.LastRun, string) {
 		t.Helper()
 		c := cfg
 		c.Budget.RAM, c.Observe.Account = ram, t.TempDir()

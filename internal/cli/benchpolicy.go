@@ -12,6 +12,7 @@ import (
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/store/durable"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )
@@ -34,8 +35,8 @@ type policyPhase struct {
 
 // policyResult is what bench policy prints with --json.
 type policyResult struct {
-	Phases  []policyPhase      `json:"phases"`
-	Changes []atenia.RunChange `json:"changes"` // of the copy that learns
+	Phases  []policyPhase     `json:"phases"`
+	Changes []place.RunChange `json:"changes"` // of the copy that learns
 }
 
 func (a *app) benchPolicy() *cobra.Command {

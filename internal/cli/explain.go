@@ -10,6 +10,7 @@ import (
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )
@@ -94,11 +95,11 @@ func lastRun(env *command.Env, model string, wrong error) error {
 	case err != nil:
 		return err
 	}
-	roofs, err := machine.Roofs(r.Threads)
+	memory, float, integer, err := machine.Roofs(r.Threads)
 	if err != nil {
 		return err
 	}
-	r.Judge(roofs)
+	r.Judge(place.RunRoofs{Memory: memory, Float: float, Integer: integer})
 	if why != "" {
 		fmt.Fprintf(env.Err, "atenia: warning: this may be an older run: %s\n", why)
 	}

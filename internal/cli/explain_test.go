@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 const learned = "ATENIA_SELFTRAINER_V1\n" +
@@ -88,7 +88,7 @@ func TestExplainLastRun(t *testing.T) {
 			}
 		}
 	}
-	var r atenia.LastRun
+	var r place.LastRun
 	callJSON(t, &r, "explain", "atenia-story")
 	if r.Version != 3 || r.Decode.Tokens != 39 || len(r.Groups) == 0 || r.Learned == nil || r.Learned.Ticks != 39 || r.Advice.What == "" {
 		t.Errorf("%+v", r)
@@ -109,7 +109,7 @@ func TestExplainLastRun(t *testing.T) {
 	if code, out, errs := runExplain(); code != 0 || !strings.Contains(out, "bound by neighbours: threads had no processor, or waited for one that had none, for 50 % of the time") || strings.Contains(out, "--budget ram=auto") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	r.Pressure, r.More = []atenia.RunEvent{{Step: 7, At: 1.5, What: "left memory", Limit: 1 << 20, Need: 3 << 20, Moves: 2, Bytes: 2 << 20, Took: 0.25, Form: "streamed", Text: "2 parts"}}, 4
+	r.Pressure, r.More = []place.RunEvent{{Step: 7, At: 1.5, What: "left memory", Limit: 1 << 20, Need: 3 << 20, Moves: 2, Bytes: 2 << 20, Took: 0.25, Form: "streamed", Text: "2 parts"}}, 4
 	var told bytes.Buffer
 	want := "token 7, after 1.50 s: the limit was 1 MiB, 3 MiB were needed; left memory: 2 parts; it went on after 250.00 ms\n  … and memory moved 4 more times\n"
 	if err := r.WriteText(&told); err != nil || !strings.Contains(told.String(), want) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia"
+	"atenia/place"
 )
 
 // TestExplainKilled: explain does not tell the account of an older run as that of the last
@@ -68,7 +68,7 @@ func TestExplainKilled(t *testing.T) {
 	for _, args := range [][]string{nil, {"atenia-story"}} {
 		tells(without, "left no account: it was killed", args...)
 	}
-	var r atenia.LastRun
+	var r place.LastRun
 	if callJSON(t, &r, "explain"); r.Later == nil || r.Later.Model != "atenia-story" || r.Later.Running || r.Later.Started < r.Started {
 		t.Errorf("%+v", r.Later)
 	}

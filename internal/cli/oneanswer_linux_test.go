@@ -21,6 +21,7 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/sched"
+	"atenia/place"
 	"atenia/tensor"
 
 	"github.com/spf13/pflag"
@@ -112,7 +113,7 @@ func agreeNotes(t *testing.T, model string, bytes int64) {
 	if l.code != command.OK || m == nil || sizeOf(t, m[1]) <= sizeOf(t, m[2]) || sizeOf(t, m[2]) > bytes {
 		t.Errorf("in %d bytes: exit %d, %q", bytes, l.code, l.err)
 	}
-	var r atenia.LastRun
+	var r place.LastRun
 	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "streamed" || r.Reading <= 0 || r.Waiting > max(r.Reading, r.Neighbours) || r.Need <= r.Room {
 		t.Errorf("in %d bytes: %+v", bytes, r.RunCost)
 	}
@@ -294,19 +295,19 @@ func TestAdvisedCommands(t *testing.T) {
 	if code, text = said(append([]string{"run", dir, "a", "-n", "4", "--ignore-eos"}, usual...)...); code != command.OK {
 		t.Fatal(text)
 	}
-	var r atenia.LastRun
+	var r place.LastRun
 	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Files != files {
 		t.Errorf("%q of %s", r.Files, text)
 	}
 	for _, bound := range []float64{0, 10} { // waits for pages, and then for others
 		r.Waiting, r.Computing, r.Neighbours, r.Faults = r.Decode.Seconds, 0, bound, 1e9
 		r.ReadBytes, r.Again, r.Need, r.Room, r.Form, r.Learned, r.Threads = 1e12, 1e12, 1, 2, "mapped", nil, 2
-		if r.Judge(atenia.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+files+flags) {
+		if r.Judge(place.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+files+flags) {
 			t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 		}
 	}
 	r.Form, r.Neighbours = "streamed", 0
-	if r.Judge(atenia.RunRoofs{}); !strings.HasPrefix(r.Advice.Command, "atenia quantize '"+dir+"' ") || !strings.HasSuffix(r.Advice.Command, files) {
+	if r.Judge(place.RunRoofs{}); !strings.HasPrefix(r.Advice.Command, "atenia quantize '"+dir+"' ") || !strings.HasSuffix(r.Advice.Command, files) {
 		t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 	}
 }
@@ -366,12 +367,12 @@ func TestAdvisedBudget(t *testing.T) {
 	const flags = " --checkpoint kept --verify --budget ram=1073741824,ssd=9 --learning off"
 	for folder, want := range map[string]string{dir: "atenia run model" + flags, elsewhere: "atenia run " + filepath.Join(dir, "model") + strings.Replace(flags, "kept", filepath.Join(dir, "kept"), 1)} {
 		t.Chdir(folder)
-		var r atenia.LastRun
+		var r place.LastRun
 		callJSON(t, &r, "explain")
 		r.Threads, r.Cores, r.Waiting, r.Neighbours, r.Form = 1, 2, 0, 0, "packed"
-		r.CacheBytes, r.Pack, r.Drafts = 0, 0, atenia.RunDrafts{}
+		r.CacheBytes, r.Pack, r.Drafts = 0, 0, place.RunDrafts{}
 		bytes := (r.WeightBytes + r.KVBytes) / r.Decode.Seconds * float64(r.Decode.Steps)
-		if r.Judge(atenia.RunRoofs{Memory: bytes, Float: 1e18, Integer: 1e18}); r.Advice.Command != want+" --threads 2" {
+		if r.Judge(place.RunRoofs{Memory: bytes, Float: 1e18, Integer: 1e18}); r.Advice.Command != want+" --threads 2" {
 			t.Errorf("from %s, bound by %s: %s\n%q, want\n%q", folder, r.Bound, r.Advice.What, r.Advice.Command, want)
 		}
 	}

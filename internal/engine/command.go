@@ -109,15 +109,7 @@ type Flag struct {
 }
 
 // String returns the flag as it is typed, quoted for a shell.
-func (f Flag) String() string {
-	switch {
-	case f.Switch:
-		return "--" + f.Name
-	case f.Name == "budget": // names, digits, commas and equal signs, which mean nothing to a shell here
-		return "--" + f.Name + " " + f.Value
-	}
-	return "--" + f.Name + " " + spelling.Shell(f.Value)
-}
+func (f Flag) String() string { return spelling.Flag(f.Name, f.Value, f.Switch) }
 
 // unset reports whether a flag has no value and is no switch that is on.
 func (f Flag) unset() bool { return f.Value == "" && !f.Switch }

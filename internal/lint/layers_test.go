@@ -23,7 +23,7 @@ const floors = `
  5 internal/memory nested internal/tape
  4 internal/model grad
  3 internal/kernel
- 2 internal/machine internal/text
+ 2 internal/machine internal/text place
  1 internal/plan internal/store
  0 tensor internal/sample internal/grammar internal/fault internal/spelling internal/toml internal/golden
 `
@@ -31,12 +31,12 @@ const floors = `
 // faces are packages that of this module may import only what stands behind them.
 var faces = map[string]string{
 	"cmd/...":              "internal/cli/...",
-	"examples/...":         ". train flow/... nested/... grad/... tensor",
+	"examples/...":         ". place train flow/... nested/... grad/... tensor",
 	"internal/cli/toolbox": ". internal/fault internal/store/durable",
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"serve/...":            ". serve/... internal/fault internal/machine/ledger internal/spelling",
+	"serve/...":            ". place serve/... internal/fault internal/machine/ledger internal/spelling",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":     ". serve train internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/checkpoint internal/memory/checkpoint internal/memory/cuda internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/token internal/toml",
+	"internal/cli/...":     ". serve place train internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/checkpoint internal/memory/checkpoint internal/memory/cuda internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/token internal/toml",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where

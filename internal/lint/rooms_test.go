@@ -80,8 +80,8 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {31, "the face: it joins everything"},
-	"internal/cli":              {22, "the face: one command each"},
+	".":                         {32, "the face: it joins everything"},
+	"internal/cli":              {23, "the face: one command each"},
 	"internal/bench":            {13, "it measures an engine from all sides: steps, kernels, the ring, the files, images, and a server's clients"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},

@@ -7,8 +7,16 @@ func Shell(word string) string {
 	if strings.HasPrefix(word, "-") { // which is no flag
 		word = "./" + word
 	}
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%") == "" {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%,=") == "" && word[0] != '=' {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Flag returns a flag with its value, or a switch, as it is typed for a shell.
+func Flag(name, value string, isSwitch bool) string {
+	if isSwitch {
+		return "--" + name
+	}
+	return "--" + name + " " + Shell(value)
 }

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/place"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -106,7 +107,7 @@ type decisionView struct {
 	Weights string            `json:"weights"`
 	Because string            `json:"because"`
 	Memory  *atenia.MemoryMap `json:"memory"`
-	LastRun *atenia.LastRun   `json:"last_run,omitempty"`
+	LastRun *place.LastRun    `json:"last_run,omitempty"`
 }
 
 func (s *Server) decisions(ctx context.Context, name string) (any, error) {

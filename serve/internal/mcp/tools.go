@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/place"
 	"atenia/serve/internal/host"
 )
 
@@ -132,7 +133,7 @@ func nameOf(m *atenia.Model) string {
 }
 
 // lastRun returns the account of a model's last run.
-func (s *Server) lastRun(m *atenia.Model) (*atenia.LastRun, error) {
+func (s *Server) lastRun(m *atenia.Model) (*place.LastRun, error) {
 	if s.cfg.State == "" {
 		return nil, atenia.ErrNoRun
 	}

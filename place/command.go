@@ -1,11 +1,10 @@
-package atenia
+package place
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"atenia/internal/engine"
 	"atenia/internal/spelling"
 )
 
@@ -17,30 +16,11 @@ type RunFlag struct {
 	Path   bool   `json:"path,omitempty"`   // the value is that of a file or folder
 }
 
-func newRunFlag(f engine.Flag) RunFlag { return RunFlag(f) }
+// String returns the flag as it is typed, quoted for a shell.
+func (f RunFlag) String() string { return spelling.Flag(f.Name, f.Value, f.Switch) }
 
-// flags returns the flags of the run that a command which is advised repeats.
-func (m *Model) runFlags() []RunFlag {
-	c := m.opened
-	all := convertAll(m.plan.compiled.Config.RunFlags(c.ConfigFile), newRunFlag)
-	if b := c.Budget.internal(); b.String() != "" {
-		text := b.String()
-		if b.Auto {
-			text = withRAM(text, "auto")
-		}
-		all = append(all, RunFlag{Name: "budget", Value: text})
-	}
-	switch file := c.Observe.Learning; {
-	case file == "":
-		all = append(all, RunFlag{Name: "learning", Value: "off"})
-	case file != filepath.Join(m.accounts, "learning.v1"): // which is where a run learns unless it is told
-		all = append(all, RunFlag{Name: "learning", Value: file, Path: true})
-	}
-	return all
-}
-
-// withRAM returns a budget with another size of RAM.
-func withRAM(budget, ram string) string {
+// WithRAM returns a budget with another size of RAM.
+func WithRAM(budget, ram string) string {
 	parts := slices.DeleteFunc(strings.Split(budget, ","), func(s string) bool { return s == "" || strings.HasPrefix(s, "ram=") })
 	return strings.Join(append([]string{"ram=" + ram}, parts...), ",")
 }
@@ -67,7 +47,7 @@ func runCommand(model string, had, changes []RunFlag) string {
 	}
 	s := "atenia run " + spelling.Shell(model)
 	for _, f := range flags {
-		s += " " + engine.Flag(f).String()
+		s += " " + f.String()
 	}
 	return s
 }
@@ -85,12 +65,15 @@ func (r *LastRun) flag(name string) (string, bool) {
 // within returns the flag of a budget of so much RAM, with what else the run's had.
 func (r *LastRun) within(ram string) RunFlag {
 	had, _ := r.flag("budget")
-	return RunFlag{Name: "budget", Value: withRAM(had, ram)}
+	return RunFlag{Name: "budget", Value: WithRAM(had, ram)}
 }
 
-// seenFrom lets paths that are relative to the folder of the run lead to the same files from
+// embedded names the model inside the program, which is no path.
+const embedded = "atenia-story"
+
+// SeenFrom lets paths that are relative to the folder of the run lead to the same files from
 // another folder.
-func (r *LastRun) seenFrom(folder string) {
+func (r *LastRun) SeenFrom(folder string) {
 	if r.Folder == "" || folder == r.Folder {
 		return
 	}
@@ -99,7 +82,7 @@ func (r *LastRun) seenFrom(folder string) {
 			*path = filepath.Join(r.Folder, *path)
 		}
 	}
-	if r.Model != engine.Display("") {
+	if r.Model != embedded {
 		move(&r.Model)
 	}
 	all := r.Flags

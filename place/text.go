@@ -1,4 +1,4 @@
-package atenia
+package place
 
 import (
 	"fmt"

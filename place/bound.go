@@ -1,13 +1,9 @@
-package atenia
+package place
 
 import (
 	"cmp"
 	"fmt"
-	"math"
 
-	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/pack"
-	"atenia/internal/policy/observe"
 	"atenia/internal/spelling"
 )
 
@@ -90,101 +86,6 @@ type RunRoofs struct {
 	Integer float64 `json:"integer_operations"`
 }
 
-// cost measures a run from the totals of its steps.
-func (m *Model) cost(t *observe.Tally, r *LastRun) {
-	c := &r.RunCost
-	if t.Threaded > 0 { // what was learned may have let fewer compute than there are
-		r.Threads = int(math.Round(t.Threaded.Seconds() / t.Decode.Took.Seconds()))
-	}
-	p, info := m.plan.compiled, cpu.Detect()
-	n := float64(max(1, t.Decode.Steps))
-	wall := t.Decode.Took.Seconds() / n
-	if streamed := 2*t.Streamed > t.Decode.Took; streamed && r.Form != "streamed" {
-		c.Mostly = "streamed"
-	} else if !streamed && r.Form == "streamed" && t.Decode.Steps > 0 {
-		c.Mostly = "mapped"
-	}
-	c.Others = t.Taken.Seconds() / n
-	if c.Told = t.Delays; t.Offered > 0 {
-		c.Neighbours = min(wall*r.delayed(t), t.Taken.Seconds()/n)
-	}
-	if r.form() == "streamed" { // a delay may have been counted beside a read
-		c.Reading, c.ReadBytes = t.Ring.Busy.Seconds()/n, float64(t.Ring.Read)/n
-		c.Waiting = min(wall, max(t.Ring.Stall.Seconds()/n, c.Neighbours))
-		c.Computing = wall - c.Waiting
-	} else {
-		c.Ahead = float64(t.Ring.Read) / n
-		c.ReadBytes, c.Again = float64(t.Read)/n, float64(max(0, t.Read-max(0, p.Totals.Bytes-t.Before)))/n
-		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
-			c.Computing = wall * min(1, float64(t.Computed)/float64(t.Offered))
-			c.Waiting = wall - c.Computing
-		}
-	}
-	c.Neighbours = min(c.Waiting, c.Neighbours)
-	c.Faults = float64(t.Faults) / n
-	bytes, operations := p.Pass()
-	c.AnyBytes = float64(p.AnyPass())
-	c.WeightBytes, c.Operations = float64(bytes), float64(operations)*float64(max(t.Decode.Steps, t.Decode.Rows))/n
-	if types := p.Totals.Types; len(types) > 0 {
-		c.WeightType, c.WeightBits = types[0].DType.String(), float64(types[0].Bytes)/float64(max(1, types[0].Parameters))*8
-		c.Integer = types[0].DType.Quantized()
-	}
-	c.CacheBytes, c.Cores = int64(max(info.L3, info.L2*info.Cores)), cpu.Threads()
-	c.Need, c.Room = p.Memory()
-	c.KVBytes = p.CacheRead(float64(t.Sequences)/n, float64(t.Past)/n)
-	if c.KVBytes > c.WeightBytes {
-		c.KVType, c.KVTimes = p.SmallerCache(m.opened.ConfigFile)
-	}
-	if c.Need > c.Room && r.Form != "streamed" {
-		c.Streams = p.StreamFloor()
-		if l, ok := p.Lesser(m.opened.ConfigFile, sparing(c.Room)); c.Streams > sparing(c.Room) && ok {
-			c.Lesser = &RunLess{l.What, convertAll(l.Flags, newRunFlag), l.RAM}
-		}
-	}
-	m.unpacked(r)
-	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
-		for _, x := range pl.Next {
-			c.Larger = append(c.Larger, RunMore{x.What, x.RAM, int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
-		}
-	}
-}
-
-// delayed returns the part of the time in which threads that compute had no processor. Where
-// weights are streamed, threads that read are many, and delay one another and those that
-// compute: a delay is by others as far as others had the processors. Of a single thread that
-// computes it is not known there, since the system does not tell it from those that read.
-func (r *LastRun) delayed(t *observe.Tally) float64 {
-	switch {
-	case r.form() != "streamed":
-		return float64(t.Delayed) / float64(t.Offered)
-	case r.Threads == 1:
-		return 0
-	}
-	// The caller's thread, which changes, is delayed as the pool's are.
-	d := float64(t.Workers) * float64(r.Threads) / float64(r.Threads-1)
-	return d / float64(t.Offered) * float64(t.Taken) / float64(max(1, t.Taken+t.Computed))
-}
-
-// unpacked says what packing would take that was not done, unless it was measured to be
-// slower or it has no packed form.
-func (m *Model) unpacked(r *LastRun) {
-	c, d, p := &r.RunCost, m.engine.Packing(), m.plan.compiled
-	asked := p.Config.Pack == pack.Off
-	if r.Form == "streamed" || d.Mode != pack.Off || d.Held > 0 || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
-		return
-	}
-	c.Pack, c.PackNeed, c.PackAuto = d.Bytes, c.Need+d.Bytes, d.Available-d.Reserve >= d.Bytes
-	ram := p.Config.Budget.RAM
-	if pl := m.engine.Placement(); pl != nil && ram == 0 { // of the plan file
-		ram = pl.Input().RAM
-	}
-	if ram > 0 {
-		if c.PackNeed = p.PackBudget(ram + max(0, d.Bytes+d.Reserve-d.Available)); c.PackNeed == 0 {
-			c.Pack = 0
-		}
-	}
-}
-
 const (
 	much  = 0.2       // of a step's time: from here on something bounds it
 	used  = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
@@ -205,13 +106,13 @@ const (
 //   - Else each thread may have waited for the one that had no processor.
 func (r *LastRun) waits() (disk, others, rest float64) {
 	idle := r.Waiting - r.Neighbours
-	if r.form() == "streamed" {
+	if r.FormMostly() == "streamed" {
 		return idle, r.Neighbours, 0
 	}
 	// Pages that are on their way already are waited for without a fault.
 	read := r.ReadBytes > 0 && (r.Faults*slow >= idle || r.ReadBytes >= r.WeightBytes/64)
 	pages := r.Faults
-	if r.form() == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
+	if r.FormMostly() == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
 		pages = max(pages, r.ReadBytes/ahead)
 	}
 	if after := min(r.Neighbours, pages*turn); read && idle+after > 0 {
@@ -223,8 +124,8 @@ func (r *LastRun) waits() (disk, others, rest float64) {
 	return 0, others, r.Waiting - others
 }
 
-// form returns how the weights lay for most of the time.
-func (r *LastRun) form() string { return cmp.Or(r.Mostly, r.Form) }
+// FormMostly returns how the weights lay for most of the time.
+func (r *LastRun) FormMostly() string { return cmp.Or(r.Mostly, r.Form) }
 
 // step returns the seconds of a step that decoded, the mean, drafting included.
 func (r *LastRun) step() float64 { return r.Decode.Seconds / float64(max(1, r.Decode.Steps)) }
@@ -257,11 +158,11 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 		r.set("none", "no token was decoded")
 	case others > much*wall && others >= disk:
 		r.set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(others))
-	case r.form() == "streamed" && disk > much*wall:
+	case r.FormMostly() == "streamed" && disk > much*wall:
 		r.set("disk", "%s are read for each %s, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(disk))
-	case r.form() == "streamed" && r.Threads == 1 && r.Told && r.Others > wall*(float64(r.Cores-1)+much):
+	case r.FormMostly() == "streamed" && r.Threads == 1 && r.Told && r.Others > wall*(float64(r.Cores-1)+much):
 		r.set("neighbours", "other programs had %.1f of %s, and so a part of the one thread's: how long it waited for them is not told where others read for it", r.Others/wall, spelling.Count(r.Cores, "processor"))
-	case r.form() == "streamed" || r.Waiting <= much*wall:
+	case r.FormMostly() == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(roofs)
 	case disk > much*wall && r.Ahead > r.ReadBytes/2:
 		r.set("paging", "weights did not stay in memory, and were streamed for a part of the time: %s were read for each %s, and computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, share(disk))

@@ -1,4 +1,4 @@
-package atenia
+package place
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"atenia/tensor"
 )
 
-// sparing is what of a memory is used for a budget that leaves some to others.
-func sparing(room int64) int64 { return room - room/16 }
+// Sparing is what of a memory is used for a budget that leaves some to others.
+func Sparing(room int64) int64 { return room - room/16 }
 
 // help sets what would help most.
 func (r *LastRun) help(command, format string, args ...any) {
@@ -127,12 +127,12 @@ func (r *LastRun) lessMemory() {
 	_, noStream := r.flag("no-stream")
 	_, noMap := r.flag("no-mmap")
 	budget, given := r.flag("budget")
-	given = given && withRAM(budget, "auto") != budget
+	given = given && WithRAM(budget, "auto") != budget
 	need, room := spelling.Size(r.Need), spelling.Size(r.Room)
 	switch {
-	case r.Streams > 0 && r.Streams <= sparing(r.Room) && (noStream || noMap || given || r.Form != "mapped"):
+	case r.Streams > 0 && r.Streams <= Sparing(r.Room) && (noStream || noMap || given || r.Form != "mapped"):
 		r.help(r.command(r.within("auto")), "stream what does not fit instead of mapping it: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
-	case r.Lesser != nil && r.Lesser.RAM <= sparing(r.Room):
+	case r.Lesser != nil && r.Lesser.RAM <= Sparing(r.Room):
 		r.help(runCommand(r.Model, r.Lesser.Flags, []RunFlag{r.within("auto")}), "%s, with which it is streamed in %s: the process needs %s and may have %s", r.Lesser.What, spelling.Size(r.Lesser.RAM), need, room)
 	case r.Streams > 0:
 		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"atenia/internal/golden"
-	"atenia/internal/memory/place"
+	placing "atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
+	"atenia/place"
 )
 
 // TestDelaysOfReaders: threads that read what is streamed delay one another, which is no
@@ -30,8 +31,8 @@ func TestDelaysOfReaders(t *testing.T) {
 		{"one thread", "streamed", 1, observe.Tally{Computed: s, Offered: 2 * s, Delayed: s, Taken: s}, 0},
 		{"mapped", "mapped", 2, observe.Tally{Computed: s, Offered: 2 * s, Delayed: s, Workers: s, Taken: s / 2}, 0.5},
 	} {
-		r := &LastRun{Form: c.form, Threads: c.threads}
-		if got := r.delayed(&c.t); got != c.want {
+		r := &place.LastRun{Form: c.form, Threads: c.threads}
+		if got := delayed(r, &c.t); got != c.want {
 			t.Errorf("%s: threads had no processor for %v of the time, want %v", c.what, got, c.want)
 		}
 	}
@@ -49,8 +50,8 @@ func TestLastRunIsTheLatest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opened := range []int64{5, 9, 7} {
-		r := &LastRun{Version: accountVersion, Model: "m", Opened: opened}
-		if err := r.save(dir, "m"); err != nil {
+		r := &place.LastRun{Version: accountVersion, Model: "m", Opened: opened}
+		if err := saveRun(r, dir, "m"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,23 +59,6 @@ func TestLastRunIsTheLatest(t *testing.T) {
 		if r, err := ReadLastRun(dir, model); err != nil || r.Opened != 9 {
 			t.Errorf("%q: %v, %+v, want the run that was opened at 9", model, err, r)
 		}
-	}
-}
-
-// TestSeenFromElsewhere: files of a run lead to the same files from another folder, those of
-// what is advised, too.
-func TestSeenFromElsewhere(t *testing.T) {
-	at := filepath.Join(t.TempDir(), "a")
-	r := &LastRun{Model: "m.gguf", Folder: at, Flags: []RunFlag{{Name: "lora", Value: "l", Path: true}, {Name: "ctx", Value: "64"}}}
-	r.Lesser = &RunLess{Flags: []RunFlag{{Name: "plan", Value: "p.json", Path: true}, {Name: "kv-type", Value: "f16"}}}
-	r.seenFrom(filepath.Dir(at))
-	for got, want := range map[string]string{r.Model: "m.gguf", r.Flags[0].Value: "l", r.Lesser.Flags[0].Value: "p.json"} {
-		if got != filepath.Join(at, want) {
-			t.Errorf("%q, want %q in %s", got, want, at)
-		}
-	}
-	if len(r.Flags) != 2 || r.Flags[1].Value != "64" || len(r.Lesser.Flags) != 2 || r.Lesser.Flags[1].Value != "f16" {
-		t.Errorf("%+v, %+v", r.Flags, r.Lesser.Flags)
 	}
 }
 
@@ -93,13 +77,13 @@ func TestMostly(t *testing.T) {
 		{"mapped", "streamed", 800 * time.Millisecond}, {"mapped", "mapped", 200 * time.Millisecond},
 		{"streamed", "streamed", 800 * time.Millisecond}, {"streamed", "mapped", 200 * time.Millisecond},
 	} {
-		r := &LastRun{Form: c.form, Threads: 2}
+		r := &place.LastRun{Form: c.form, Threads: 2}
 		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed, Threaded: time.Second}, r)
 		if r.Threads != 1 {
 			t.Errorf("%d threads, each step was computed by one", r.Threads)
 		}
-		if r.form() != c.want {
-			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.form())
+		if r.FormMostly() != c.want {
+			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.FormMostly())
 		}
 	}
 }
@@ -107,11 +91,11 @@ func TestMostly(t *testing.T) {
 // TestPredictedOfThisPlacement: an account tells what was predicted only if weights were
 // where the prediction has them for most of the steps and of their time.
 func TestPredictedOfThisPlacement(t *testing.T) {
-	opened := &place.Placement{Decode: place.Prediction{Seconds: 0.1}}
+	opened := &placing.Placement{Decode: placing.Prediction{Seconds: 0.1}}
 	all := observe.Steps{Steps: 100, Took: 10 * time.Second}
 	for _, c := range []struct {
 		what string
-		at   *place.Placement
+		at   *placing.Placement
 		so   observe.Steps
 		want float64
 	}{
@@ -137,7 +121,7 @@ func TestAnyBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &LastRun{}
+		r := &place.LastRun{}
 		m.cost(&observe.Tally{}, r)
 		if r.AnyBytes < r.WeightBytes || r.WeightBytes == 0 || (r.AnyBytes > r.WeightBytes) != mixture {
 			t.Errorf("%s: a step reads %v of %v bytes, a mixture is %t", name, r.WeightBytes, r.AnyBytes, mixture)
