@@ -78,9 +78,12 @@ func TestMostly(t *testing.T) {
 		{"streamed", "streamed", 800 * time.Millisecond}, {"streamed", "mapped", 200 * time.Millisecond},
 	} {
 		r := &place.LastRun{Form: c.form, Threads: 2}
-		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed, Threaded: time.Second}, r)
+		m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Streamed: c.streamed, Threaded: time.Second, Packing: 300 * time.Millisecond}, r)
 		if r.Threads != 1 {
 			t.Errorf("%d threads, each step was computed by one", r.Threads)
+		}
+		if r.FirstUse < 0.0299 || r.FirstUse > 0.0301 {
+			t.Errorf("weights were packed for %v s of each step, want 0.03", r.FirstUse)
 		}
 		if r.FormMostly() != c.want {
 			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.FormMostly())

@@ -43,6 +43,8 @@ func (r *LastRun) advise() {
 		r.help("", "end programs that use the processors, or allow more of them")
 	case "drafting":
 		r.lessDrafting()
+	case "packing":
+		r.help("", "nothing: what is packed stays packed, and later %ss take less", r.unit())
 	default:
 		r.quickerSteps()
 	}
@@ -169,6 +171,8 @@ func (r *LastRun) quickerSteps() {
 		r.lessDrafting()
 	case computes && r.Threads < r.Cores && !r.fastest():
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
+	case r.full && r.KVBytes <= r.WeightBytes && r.hasSmaller(): // which reads less, where packed weights are as many bytes
+		r.smaller()
 	case r.Decode.Steps > 0 && r.Pack > 0 && r.slowerPacked():
 		r.help("", "nothing: weights that are packed were measured to be no faster")
 	case r.Decode.Steps > 0 && r.Pack > 0:
@@ -207,18 +211,31 @@ func (r *LastRun) pack() {
 	}
 }
 
-// smaller advises a smaller type of weights, if there is one.
-func (r *LastRun) smaller() {
-	to, bits := "q8_0", 8.5
+// smallerType returns the next smaller type of weights with the bits of one, "" = there is
+// none.
+func (r *LastRun) smallerType() (string, float64) {
 	switch r.WeightType {
 	case tensor.F32.String(), tensor.F16.String(), tensor.BF16.String():
 		// With the rest of the disk's memory, q8_0 may still be read in part, and q4_k_m not.
-		if kept := r.WeightBytes - r.ReadBytes; r.Bound == "disk" && r.less(bits) > kept && r.less(smallBits) <= kept {
-			to, bits = "q4_k_m", smallBits
+		if kept := r.WeightBytes - r.ReadBytes; r.Bound == "disk" && r.less(8.5) > kept && r.less(smallBits) <= kept {
+			return "q4_k_m", smallBits
 		}
+		return "q8_0", 8.5
 	case tensor.Q8_0.String():
-		to, bits = "q4_k_m", smallBits
-	default:
+		return "q4_k_m", smallBits
+	}
+	return "", 0
+}
+
+func (r *LastRun) hasSmaller() bool {
+	to, _ := r.smallerType()
+	return to != ""
+}
+
+// smaller advises a smaller type of weights, if there is one.
+func (r *LastRun) smaller() {
+	to, bits := r.smallerType()
+	if to == "" {
 		r.help("", "nothing: weights are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
 		return
 	}

@@ -23,6 +23,10 @@ type RunCost struct {
 	// Others is for how long other programs had processors, all together.
 	Others float64 `json:"others_seconds"`
 
+	// FirstUse is the part of Computing in which weights were packed that were used for the
+	// first time, as the experts of a mixture are when tokens choose them.
+	FirstUse float64 `json:"packing_seconds,omitempty"`
+
 	ReadBytes float64 `json:"read_bytes"`       // from storage
 	Again     float64 `json:"read_again_bytes"` // of these, that the run had read before
 	Ahead     float64 `json:"read_ahead_bytes"` // of these, by the ring of weights that were streamed for a part of the time
@@ -87,12 +91,13 @@ type RunRoofs struct {
 }
 
 const (
-	much  = 0.2       // of a step's time: from here on something bounds it
-	used  = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
-	above = 1.1       // times what the machine can: no measurement is that far off, so it could more then
-	slow  = 0.01      // seconds: no disk lets a page fault wait longer
-	turn  = 0.004     // seconds: a thread that is ready, as after a page fault, has a processor after that
-	ahead = 128 << 10 // bytes that a system reads ahead at once, for which threads wait as for one page
+	much   = 0.2       // of a step's time: from here on something bounds it
+	used   = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
+	nearly = 0.9       // of what memory can: faster products read no faster
+	above  = 1.1       // times what the machine can: no measurement is that far off, so it could more then
+	slow   = 0.01      // seconds: no disk lets a page fault wait longer
+	turn   = 0.004     // seconds: a thread that is ready, as after a page fault, has a processor after that
+	ahead  = 128 << 10 // bytes that a system reads ahead at once, for which threads wait as for one page
 )
 
 // waits divides what threads waited for, in seconds of a step: for the disk, for a
@@ -162,6 +167,8 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 		r.set("disk", "%s are read for each %s, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(disk))
 	case r.FormMostly() == "streamed" && r.Threads == 1 && r.Told && r.Others > wall*(float64(r.Cores-1)+much):
 		r.set("neighbours", "other programs had %.1f of %s, and so a part of the one thread's: how long it waited for them is not told where others read for it", r.Others/wall, spelling.Count(r.Cores, "processor"))
+	case r.FirstUse > much*wall && r.FirstUse >= disk:
+		r.set("packing", "weights that were used for the first time were packed, for %.0f %% of the time: a %s without takes about %s", share(r.FirstUse), unit, took(wall-r.FirstUse))
 	case r.FormMostly() == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(roofs)
 	case disk > much*wall && r.Ahead > r.ReadBytes/2:
@@ -189,7 +196,7 @@ func (r *LastRun) judgeRates(roofs RunRoofs) {
 	wall -= r.drafting()
 	all := r.WeightBytes + r.KVBytes
 	bytes, operations := all/wall, r.Operations/wall
-	roof, threads := roofs.Float, spelling.Count(r.Threads, "thread")
+	roof := roofs.Float
 	if r.Integer {
 		roof = roofs.Integer
 	}
@@ -203,15 +210,24 @@ func (r *LastRun) judgeRates(roofs RunRoofs) {
 	switch {
 	case roofs.Memory == 0 || roof == 0:
 		r.set("none", "%s are %.2f GB/s, and products %.2f GFLOP/s: what this machine can was not measured", what, bytes/1e9, operations/1e9)
-	case !cached && bytes > roofs.Memory*above || operations > roof*above:
-		r.set("none", "%s were read at %.2f GB/s and products computed %.2f GFLOP/s, more than the %.2f GB/s and %.2f GFLOP/s that this machine reaches now with %s: it is busier than it was", what, bytes/1e9, operations/1e9, roofs.Memory/1e9, roof/1e9, threads)
 	case !cached && part(bytes, roofs.Memory) >= max(used, part(operations, roof)):
-		r.set("memory", "%s are read at %.2f GB/s, of %.2f GB/s that this machine reads with %s", what, bytes/1e9, max(bytes, roofs.Memory)/1e9, threads)
+		r.full = part(bytes, roofs.Memory) >= nearly
+		r.set("memory", "%s are read at %.2f GB/s, of %s", what, bytes/1e9, r.reached("%.2f GB/s", "reads", bytes, roofs.Memory))
 	case part(operations, roof) >= used:
-		r.set("arithmetic", "products compute %.2f GFLOP/s, of %.2f GFLOP/s that this machine computes with %s", operations/1e9, max(operations, roof)/1e9, threads)
+		r.set("arithmetic", "products compute %.2f GFLOP/s, of %s", operations/1e9, r.reached("%.2f GFLOP/s", "computes", operations, roof))
 	case cached:
 		r.set("none", "%s stay in the processor's cache of %s, and products compute %.2f of %.2f GFLOP/s", what, spelling.Size(r.CacheBytes), operations/1e9, roof/1e9)
 	default:
 		r.set("none", "%s are read at %.2f of %.2f GB/s, and products compute %.2f of %.2f GFLOP/s: nothing is used up", what, bytes/1e9, roofs.Memory/1e9, operations/1e9, roof/1e9)
 	}
+}
+
+// reached says what the machine can, as far as a run shows that or it is measured now: another
+// program may be there that was not, and a virtual machine has what its host leaves.
+func (r *LastRun) reached(format, does string, run, now float64) string {
+	s := fmt.Sprintf(format+" that this machine %s with %s", max(run, now)/1e9, does, spelling.Count(r.Threads, "thread"))
+	if run > now*above {
+		s += fmt.Sprintf(", and now no more than "+format, now/1e9)
+	}
+	return s
 }

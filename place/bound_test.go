@@ -169,7 +169,9 @@ var judged = []struct {
 	{"steps of several tokens", func(r *place.LastRun) { r.Decode.Tokens, r.Drafts.Drafted = 20, 20 }, roofs, "memory", "1 GiB of weights for each step are read at 10.74 GB/s", "weights of type q8_0 are 1.9 times smaller than F16, and a step is about as much faster"},
 	{"a draft model beside", func(r *place.LastRun) { r.Decode.Tokens, r.Drafts = 20, place.RunDrafts{"d.gguf", 20, 10, 0.2} }, roofs, "memory", "read at 13.42 GB/s", "weights"},
 	// F9: a busy machine does less than it did.
-	{"more than the machine reads now", func(*place.LastRun) {}, place.RunRoofs{Memory: 5e9, Float: 200e9}, "none", "1 GiB of weights for each token were read at 10.74 GB/s and products computed 10.00 GFLOP/s, more than the 5.00 GB/s and 200.00 GFLOP/s that this machine reaches now with 2 threads: it is busier than it was", "nothing: "},
+	{"more than the machine reads now", func(*place.LastRun) {}, place.RunRoofs{Memory: 5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s that this machine reads with 2 threads, and now no more than 5.00 GB/s", "weights of type q8_0"},
+	{"memory is read as fast as it can be, not packed", func(r *place.LastRun) { unpacked(r, 3*gib, false) }, place.RunRoofs{Memory: 11e9, Float: 200e9}, "memory", "", "weights of type q8_0"},
+	{"weights are packed as they are used first", func(r *place.LastRun) { r.FirstUse = 0.06 }, roofs, "packing", "weights that were used for the first time were packed, for 60 % of the time: a token without takes about 40.00 ms", "nothing: what is packed stays packed, and later tokens take less"},
 	{"as much as the machine reads", func(*place.LastRun) {}, place.RunRoofs{Memory: 10.5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s", "weights"},
 	{"disk, q8_0 is read, too", func(r *place.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q4_k_m are 3.3 times smaller than F16: about 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
 	{"disk, a mixture", func(r *place.LastRun) {

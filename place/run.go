@@ -36,7 +36,7 @@ type LastRun struct {
 
 	RunCost
 	Predicted float64 `json:"predicted_seconds,omitempty"` // of a step; 0 = nothing was, or weights moved since
-	Bound     string  `json:"bound"`                       // disk, paging, cold cache, neighbours, drafting, memory, arithmetic or none
+	Bound     string  `json:"bound"`                       // disk, paging, cold cache, neighbours, packing, drafting, memory, arithmetic or none
 	BoundWhy  string  `json:"bound_why"`
 
 	Changes  []RunChange `json:"changes"`
@@ -44,6 +44,8 @@ type LastRun struct {
 	More     int         `json:"pressure_more,omitempty"` // events after those
 	Learned  *RunLearned `json:"learned,omitempty"`
 	Advice   RunAdvice   `json:"advice"`
+
+	full bool // memory is read as fast as it can be
 
 	// Later is a run that began later, and left no account: then this is not the last run.
 	Later *RunWithout `json:"later,omitempty"`

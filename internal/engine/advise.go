@@ -11,6 +11,7 @@ import (
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
+	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
@@ -77,7 +78,7 @@ type adviser struct {
 	plan     *Plan
 	file     string // of the configuration, in a folder
 	auto     bool   // the memory that is free now
-	measured func(string) (place.Measurement, error)
+	measured func(string, *place.Placement) (place.Measurement, error)
 	disk     func() float64 // the rate that was measured or given; 0 = unknown
 	advice   Advice
 	machine  machine
@@ -137,6 +138,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	}
 	a.advice.Remedies = few(a.advice.Remedies)
 	a.cold()
+	a.firstUse()
 	return &a.advice, nil
 }
 
@@ -151,10 +153,10 @@ func (a *adviser) measure() {
 	var m place.Measurement
 	var err error
 	a.disk = func() float64 { return m.SSD }
-	a.measured = func(path string) (place.Measurement, error) {
+	a.measured = func(path string, pl *place.Placement) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts()})
+			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts(), Reads: pl.Reads()})
 		}
 		return m, err
 	}
@@ -185,6 +187,17 @@ func (a *adviser) cold() {
 		return
 	}
 	a.advice.Notes = append(a.advice.Notes, line)
+}
+
+// firstUse notes that tokens take longer until most experts were packed.
+func (a *adviser) firstUse() {
+	f, c := a.plan.footprint, a.plan.placeConfig()
+	if a.advice.Now.Verdict != verdictFits || f.experts().Chosen == 0 {
+		return
+	}
+	if need, err := f.Need(c.Exec); err == nil && need.Packing.Mode == pack.InMemory {
+		a.advice.Notes = append(a.advice.Notes, "experts are packed when tokens choose them first: until most of them were, a token takes longer")
+	}
 }
 
 // try returns what becomes of a footprint in a memory; auto says that this is what

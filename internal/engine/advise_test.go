@@ -259,7 +259,7 @@ func TestMeasuredUntilCorrected(t *testing.T) {
 	c.Rules = Rules{ProfileDir: t.TempDir()}
 	c.Budget.RAM, c.MeasureAlways = 1<<40, true
 	measured := 0
-	c.Measure = func(string) (m place.Measurement, err error) {
+	c.Measure = func(string, *place.Placement) (m place.Measurement, err error) {
 		measured++
 		m.KeptRates = place.KeptRates{SSD: 1e9, RAM: 10e9}
 		return m, nil
@@ -275,7 +275,10 @@ func TestMeasuredUntilCorrected(t *testing.T) {
 	if err := place.RememberRatio(c.Rules.ProfileDir, place.RunKind{Model: pl.Model(), Machine: machineOf(c.Exec.Threads), Class: pl.Class()}, 2); err != nil {
 		t.Fatal(err)
 	}
-	c.Measure = func(string) (m place.Measurement, err error) { t.Error("measured again"); return m, nil }
+	c.Measure = func(string, *place.Placement) (m place.Measurement, err error) {
+		t.Error("measured again")
+		return m, nil
+	}
 	if pl, err = a.plan.footprint.Place(c); err != nil || pl.Decode.Runs != 1 {
 		t.Errorf("%+v, %v", pl.Decode, err)
 	}

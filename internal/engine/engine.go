@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
@@ -181,19 +180,13 @@ func (e *Engine) begin() {
 	o.Begin(a)
 }
 
-// delayOfAll is how long threads of the process had no processor.
-func delayOfAll() (time.Duration, bool) {
-	d, known := cpu.Delay()
-	return d.All, known
-}
-
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule(d *file.Description) sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate,
 		Disk: e.disk, Key: e.diskKey, Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
-	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped, delayed: delayOfAll}
+	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped, delayed: waitedOfAll}
 	if f := e.Plan.Config.Delay; f != nil {
-		e.pace.delayed = f
+		e.pace.delayed = func() waited { d, _ := f(); return waited{delay: d} }
 	}
 	e.pace.restart()
 	if o := e.Plan.Config.Observer; o != nil {

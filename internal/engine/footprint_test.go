@@ -271,7 +271,7 @@ func TestRates(t *testing.T) {
 		cfg.Rules.Rates = c.asked
 		calls := 0
 		if c.measure {
-			cfg.Measure = func(path string) (place.Measurement, error) {
+			cfg.Measure = func(path string, _ *place.Placement) (place.Measurement, error) {
 				calls++
 				if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
 					t.Errorf("%s: %q is measured: %v", c.name, path, err)
@@ -303,7 +303,7 @@ func TestRates(t *testing.T) {
 		{measured, []string{"ssd", "ram"}, nil, 3e9, 2e9, 20e9, 15e9},
 		{place.Measurement{KeptRates: place.KeptRates{SSD: 6e9}}, []string{"ssd"}, []string{"ram"}, 6e9, 4e9, 20e9, 15e9}, // with too little memory for more
 	} {
-		cfg.Measure = func(string) (place.Measurement, error) { return want.now, nil }
+		cfg.Measure = func(string, *place.Placement) (place.Measurement, error) { return want.now, nil }
 		pl, err := m.Place(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -314,7 +314,7 @@ func TestRates(t *testing.T) {
 		}
 	}
 	broken := errors.New("the disk is gone")
-	cfg.Measure = func(string) (place.Measurement, error) { return place.Measurement{}, broken }
+	cfg.Measure = func(string, *place.Placement) (place.Measurement, error) { return place.Measurement{}, broken }
 	if _, err := m.Place(cfg); !errors.Is(err, broken) {
 		t.Errorf("a measurement that fails: %v", err)
 	}
@@ -400,7 +400,7 @@ func TestKeptRates(t *testing.T) {
 	} {
 		c.Rules.Rates, c.Measure = place.KeptRates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
 		if x.measure > 0 {
-			c.Measure = func(string) (place.Measurement, error) {
+			c.Measure = func(string, *place.Placement) (place.Measurement, error) {
 				return place.Measurement{KeptRates: place.KeptRates{SSD: x.measure}}, nil
 			}
 		}

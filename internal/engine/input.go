@@ -25,10 +25,10 @@ type PlaceConfig struct {
 	Adapters   int64           // bytes of adapters that are kept beside the weights
 	Draft      int64           // bytes of the draft model
 	Recorder   decide.Recorder // writes down what is decided; the zero value does not
-	// Measure finds out how fast the machine reads a file. It is called once for a
+	// Measure finds out how fast the machine reads a file, as a placement reads. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.
-	Measure func(path string) (place.Measurement, error)
+	Measure func(path string, pl *place.Placement) (place.Measurement, error)
 	// MeasureAlways calls Measure for a placement that leaves nothing on the disk,
 	// too, unless earlier runs tell how fast it is.
 	MeasureAlways bool

@@ -23,8 +23,24 @@ type pace struct {
 	watch func(sched.StepInfo) // is told of all steps, too; nil = nobody is
 
 	offered time.Duration // to the threads of all steps, which took delay without a processor
-	delay   time.Duration // of the process, before these steps
-	delayed func() (d time.Duration, known bool)
+	packing time.Duration // of passes, all threads together
+	before  waited        // before these steps
+	delayed func() waited // so far
+}
+
+// A waited is how long threads of the process had no processor, and how long other programs
+// had processors: threads delay one another, too, and the system may not count the latter.
+type waited struct {
+	delay, taken time.Duration
+	counted      bool // taken is known
+}
+
+// waitedOfAll is what the system tells.
+func waitedOfAll() (w waited) {
+	d, _ := cpu.Delay()
+	w.delay = d.All
+	w.taken, w.counted = cpu.Taken()
+	return w
 }
 
 // What a pace needs to say anything: the first passes bring weights in.
@@ -42,6 +58,7 @@ func (p *pace) step(s sched.StepInfo) {
 			p.took[i], p.past[i] = s.Took, s.Past/max(1, s.Rows)
 		}
 		p.seen++
+		p.packing += s.Packing
 	}
 	if p.watch != nil {
 		p.watch(s)
@@ -50,20 +67,31 @@ func (p *pace) step(s sched.StepInfo) {
 
 // restart forgets the passes: the weights have moved.
 func (p *pace) restart() {
-	p.seen, p.offered = 0, 0
-	p.delay, _ = p.delayed()
+	p.seen, p.offered, p.packing = 0, 0, 0
+	p.before = p.delayed()
 }
 
 // mostDelay is the part of their time that threads of passes wait for a processor, from
 // which on passes say how busy the machine was rather than how fast it is.
 const mostDelay = 0.1
 
-// alone reports whether no other program slowed the passes, as far as the system tells.
-// A delay that is below the one before lost that of a thread that ended: then it is not
-// known, and they count as slowed.
+// alone reports whether no other program slowed the passes, as far as the system tells:
+// threads waited for others no longer than these had processors. A delay that is below the
+// one before lost that of a thread that ended: then it is not known, and they count as
+// slowed.
 func (p *pace) alone() bool {
-	delay, _ := p.delayed()
-	return delay >= p.delay && float64(delay-p.delay) <= mostDelay*float64(p.offered)
+	now := p.delayed()
+	lost := now.delay - p.before.delay
+	if lost >= 0 && now.counted {
+		lost = min(lost, max(0, now.taken-p.before.taken))
+	}
+	return lost >= 0 && float64(lost) <= mostDelay*float64(p.offered)
+}
+
+// packed reports whether passes packed no more of their weights than a small part: later ones
+// do not.
+func (p *pace) packed() bool {
+	return float64(p.packing) <= mostDelay*float64(p.offered)
 }
 
 // median returns how long a pass took, and after how many tokens of each sequence; false
@@ -92,7 +120,7 @@ func (e *Engine) remember() {
 	if !ok || dir == "" {
 		return
 	}
-	if !e.pace.alone() {
+	if !e.pace.alone() || !e.pace.packed() {
 		return
 	}
 	if pl == nil { // mapped: as if everything was held

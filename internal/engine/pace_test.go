@@ -16,7 +16,7 @@ import (
 // prompts, no errors, and nothing from before the weights moved.
 func TestPaceOfPlainPasses(t *testing.T) {
 	const plain, other = 2 * time.Millisecond, time.Second
-	p := pace{rows: 2, delayed: delayOfAll}
+	p := pace{rows: 2, delayed: waitedOfAll}
 	watched := 0
 	p.watch = func(sched.StepInfo) { watched++ }
 	passes := func(n int, s sched.StepInfo) {
@@ -51,16 +51,38 @@ func TestPaceOfPlainPasses(t *testing.T) {
 // TestPaceAlone: passes count as those of a machine without other programs while threads
 // had processors, and not where what they were delayed is not known any more.
 func TestPaceAlone(t *testing.T) {
-	var delay time.Duration
-	p := pace{rows: 1, delayed: func() (time.Duration, bool) { return delay, true }}
-	delay = time.Second
+	var now waited
+	p := pace{rows: 1, delayed: func() waited { return now }}
+	now = waited{time.Second, time.Hour, true}
 	p.restart()
 	for range 10 {
 		p.step(sched.StepInfo{Decode: true, Rows: 1, Threads: 2, Took: 10 * time.Millisecond})
 	}
-	for d, want := range map[time.Duration]bool{0: true, 19 * time.Millisecond: true, 21 * time.Millisecond: false, -time.Millisecond: false} {
-		if delay = time.Second + d; p.alone() != want {
-			t.Errorf("delayed for %v of 200 ms: alone is %v", d, !want)
+	for _, c := range []struct {
+		delay, taken time.Duration // of 200 ms
+		counted      bool
+		want         bool
+	}{
+		{0, 0, false, true}, {19, 0, false, true}, {21, 0, false, false}, {-1, 0, false, false},
+		{21, 21, true, false}, {100, 19, true, true}, {19, 100, true, true}, {100, -5, true, true}, {-1, 0, true, false}, // threads that delay one another
+	} {
+		if now = (waited{time.Second + c.delay*time.Millisecond, time.Hour + c.taken*time.Millisecond, c.counted}); p.alone() != c.want {
+			t.Errorf("%+v: alone is %v", c, !c.want)
+		}
+	}
+}
+
+// TestPaceOfPackedWeights: passes that packed weights which were used for the first time
+// say nothing of later ones.
+func TestPaceOfPackedWeights(t *testing.T) {
+	p := pace{rows: 1, delayed: func() waited { return waited{} }}
+	for packing, want := range map[time.Duration]bool{0: true, time.Millisecond: true, 3 * time.Millisecond: false} {
+		p.restart()
+		for range 10 {
+			p.step(sched.StepInfo{Decode: true, Rows: 1, Threads: 2, Took: 10 * time.Millisecond, Packing: packing})
+		}
+		if p.packed() != want {
+			t.Errorf("%v of 20 ms: %v", packing, !want)
 		}
 	}
 }

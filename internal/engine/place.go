@@ -54,9 +54,9 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 // place is Place with a configuration, and with memory to measure in.
 func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.Placement, error) {
 	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (place.Measurement, error) {
+		c.Measure = func(path string, pl *place.Placement) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts()})
+			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts(), Reads: pl.Reads()})
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)
@@ -193,7 +193,7 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 		}
 	}
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
-		now, err := c.Measure(f.largest)
+		now, err := c.Measure(f.largest, pl)
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func TestProductsOfPlacement(t *testing.T) {
 		c, now := placeConfig(ram), rates
 		c.Rules.Rates, c.MeasureAlways = place.KeptRates{}, true
 		change(&c, &now)
-		c.Measure = func(string) (place.Measurement, error) { return now, nil }
+		c.Measure = func(string, *place.Placement) (place.Measurement, error) { return now, nil }
 		pl, err := m.Place(c)
 		if err != nil {
 			t.Fatal(err)

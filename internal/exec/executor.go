@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/chunk"
@@ -467,6 +468,9 @@ func (x *Executor) ScratchBytes() int64 {
 
 // Packing returns where the packed form of the weights is stored.
 func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
+
+// PackingTime returns how long threads have packed weights so far, all together.
+func (x *Executor) PackingTime() time.Duration { return x.weights.Spent() }
 
 // Migrations is [pool.Pool.Migrations] of the executor's pool. It may be called from
 // any goroutine.

@@ -81,8 +81,9 @@ type StepInfo struct {
 	Drafted, Accepted int           // rows of drafted tokens, and how many of them were accepted
 	Drafting          time.Duration // of the draft model, before the step
 
-	Threads int // that computed it
-	Past    int // tokens of its sequences, each counted once: those whose keys and values it reads
+	Threads int           // that computed it
+	Packing time.Duration // of all threads together, for weights that were used for the first time
+	Past    int           // tokens of its sequences, each counted once: those whose keys and values it reads
 	Err     error
 	Stopped bool // with an Err: it is computed again, or nobody waits for it
 }

@@ -46,7 +46,9 @@ func (s *Scheduler) compute() error {
 	for i := range b.step.Runs {
 		p.Past += b.step.Runs[i].Pos + b.step.Runs[i].Len
 	}
+	packing := s.x.PackingTime()
 	p.Err = s.run()
+	p.Packing = s.x.PackingTime() - packing
 	p.Took, p.Stopped = time.Since(p.Start), errors.Is(p.Err, exec.ErrStopped)
 	if p.Err == nil {
 		s.observe(p)

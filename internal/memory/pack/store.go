@@ -2,6 +2,7 @@ package pack
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"atenia/internal/kernel"
@@ -34,6 +35,7 @@ type Store struct {
 	block    ledger.Block
 	unmap    func() error // of the packed file, if any
 	decision Decision
+	spent    atomic.Int64 // ns
 }
 
 // A key identifies a matrix by its memory, because the programs of a model share
@@ -113,6 +115,9 @@ func (s *Store) openMemory() {
 // Decision returns where the packed form is kept, and why.
 func (s *Store) Decision() Decision { return s.decision }
 
+// Spent returns how long threads have packed so far, all together.
+func (s *Store) Spent() time.Duration { return time.Duration(s.spent.Load()) }
+
 // Close frees the memory. The store's matrices must not be used any more.
 func (s *Store) Close() {
 	s.block.Release()
@@ -170,7 +175,9 @@ func (m *Matrix) pack(t int) bool {
 		return m.tiles[t].Load() == tilePacked
 	}
 	lo := t * kernel.TileRows
+	began := time.Now()
 	m.source.Pack(m.packed.Tiles, lo, min(lo+kernel.TileRows, m.source.Rows))
+	m.store.spent.Add(int64(time.Since(began)))
 	m.tiles[t].Store(tilePacked)
 	if m.left.Add(-1) == 0 && m.store.cfg.Release != nil {
 		m.store.cfg.Release(m.source.Data, m.store.decision.Evict)

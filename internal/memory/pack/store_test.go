@@ -62,10 +62,14 @@ func TestRange(t *testing.T) {
 	if n := released.Load(); n != 1 {
 		t.Errorf("released %d times", n)
 	}
+	spent := s.Spent()
 	clear(got)
 	kernel.MatMul(got, rows, m.Range(0, rows), 0, rows, x, cols, 1)
 	if !slices.Equal(got, want) {
 		t.Error("products differ once all is packed")
+	}
+	if spent <= 0 || s.Spent() != spent {
+		t.Errorf("packing took %v, and once all is packed %v", spent, s.Spent())
 	}
 	if await.Allocs(10, func() { m.Range(0, rows) }) != 0 {
 		t.Error("finding packed rows allocates")

@@ -218,3 +218,24 @@ func TestChosenRate(t *testing.T) {
 		}
 	}
 }
+
+// TestFewRows: products with several rows read weights once, and take longer by as much for
+// each row, between what was measured with one, eight and 128; keys and values are read
+// beside them.
+func TestFewRows(t *testing.T) {
+	in := place.Input{RAM: 1 << 40, FLOP: 1e9, Rates: place.Rates{RAM: 1e9, FLOPS: 64e9, FewFLOPS: 4e9}, Tensors: []place.Tensor{
+		{Name: "w", Bytes: 1e9, Uses: 1}, {Name: "kv", Bytes: 1e9, Class: place.KV, PerToken: 1e6},
+	}}
+	in.Text = 100
+	for batch, want := range map[int]float64{1: 1, 2: 1 + 1.0/7, 4: 1 + 3.0/7, 8: 2, 128: 2} {
+		in.Batch = batch
+		want += 0.1 * float64(batch)
+		if got := decodeOf(t, in).Decode.Seconds; math.Abs(got-want) > 1e-6 && !(batch == 128 && got >= 2) {
+			t.Errorf("%d rows take %g s, want %g", batch, got, want)
+		}
+	}
+	in.Rates.FewFLOPS, in.Batch = 0, 4
+	if got := decodeOf(t, in).Decode.Seconds; math.Abs(got-1.4) > 1e-6 {
+		t.Errorf("rows that were not measured take %g s, want what reading takes", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/ring"
 )
 
 // A Rule is the reason for a tensor's tier.
@@ -113,6 +114,12 @@ func (p *Placement) Spills() bool {
 		}
 	}
 	return false
+}
+
+// Reads returns how a pass reads what is streamed.
+func (p *Placement) Reads() ring.Reads {
+	_, _, streamed := p.stages()
+	return ring.ReadsOf(p.Ring.Slots, int64(streamed)/int64(max(1, p.Ring.Units)))
 }
 
 // Guessed reports whether times are of rates that were assumed, as where memory became short

@@ -102,6 +102,7 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		flops = few
 	}
 	r.Compute = over(float64(tokens)*p.in.FLOP, flops)
+	kept := 0.0 // of keys and values, beside which products read weights
 	vram, effort, hits, missed := 0.0, 0.0, p.HitRate(tokens), misses{last: -1}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -109,6 +110,9 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 		switch {
 		case t.Class == KV:
 			n = sequences * t.cached(text)
+			if t.Tier != memory.VRAM {
+				kept += n * max(1, t.Effort)
+			}
 		case t.ByRow:
 			n = min(n*float64(tokens), float64(t.Bytes))
 		case t.Experts > 0:
@@ -146,9 +150,25 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 			r.Bound, r.Limit = l.seconds, l.limit
 		}
 	}
-	busy := max(r.RAM+r.VRAM, r.Compute)
-	r.Seconds = max(r.Bound, rates.chosen(&missed, r.ExpertBytes)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
+	reads := over(kept, rates.RAM)
+	busy := max(r.RAM+r.VRAM, r.Compute, p.products(tokens, r.RAM-reads)+reads)
+	r.Seconds = max(r.Bound, rates.chosen(&missed, r.ExpertBytes)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed)))
 	return r
+}
+
+// products returns how long products with so many rows take, which read weights meanwhile:
+// between the numbers of rows that were measured, by as much for each. One row takes one
+// seconds. 0 = they were not measured.
+func (p *Placement) products(rows int, one float64) float64 {
+	r, n := &p.in.Rates, float64(rows)
+	if r.FewFLOPS == 0 || rows < 2 || rows >= manyRows {
+		return 0
+	}
+	few, many := max(one, over(fewRows*p.in.FLOP, r.FewFLOPS)), over(manyRows*p.in.FLOP, r.FLOPS)
+	if rows <= fewRows {
+		return one + (few-one)*(n-1)/(fewRows-1)
+	}
+	return few + max(0, many-few)*(n-fewRows)/(manyRows-fewRows)
 }
 
 // misses are experts that a pass reads because it chose them.
@@ -180,21 +200,6 @@ func (r *Rates) chosen(m *misses, bytes float64) float64 {
 	return over(bytes, rate)
 }
 
-// contended returns how long reading and computing take side by side when each
-// slows the other down until the shorter one is done.
-func (p *Placement) contended(busy, ssdBytes float64) float64 {
-	r := &p.in.Rates
-	if r.SSDBusy == 0 || r.RAMBusy == 0 || r.RAM == 0 || ssdBytes == 0 || busy == 0 {
-		return 0
-	}
-	slower := max(1, r.RAM/r.RAMBusy) // computing while reading
-	read, compute := ssdBytes/min(r.SSDBusy, r.SSD), busy*slower
-	if read < compute {
-		return read + (compute-read)/slower
-	}
-	return compute + (read-compute)*min(r.SSDBusy, r.SSD)/r.SSD
-}
-
 func over(n, rate float64) float64 {
 	if rate == 0 {
 		return 0
@@ -208,7 +213,7 @@ type stage struct{ bytes, streamed float64 }
 // pipeline simulates a few passes over a ring and returns the duration of the
 // last one. A unit's read starts when the previous read has ended and a slot is
 // free; its computation starts when its read and the previous computation have
-// ended.
+// ended. While both go on, each slows the other down, as was measured.
 //
 //	io       │ A │ C │ E │   │ A …
 //	compute  │ · │ A │ B │ C │ D │ E …     B and D are pinned
@@ -218,28 +223,63 @@ func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
 		return 0
 	}
 	const passes = 4
-	perByte, read := busy/bytes, over(ssdBytes, p.in.Rates.SSD)/streamed
-	free := make([]float64, p.Ring.Slots) // when each slot becomes free
-	var io, compute, before float64
-	slot := 0
-	for pass := range passes {
-		if pass == passes-1 {
-			before = compute
-		}
-		for _, s := range stages {
-			start := compute
-			if s.streamed > 0 {
-				io = max(io, free[slot]) + s.streamed*read
-				start = max(start, io)
+	r := &p.in.Rates
+	perByte, read := busy/bytes, over(ssdBytes, r.SSD)/streamed
+	reading, computing := 1.0, 1.0 // how much slower they are beside one another
+	if r.SSDBusy > 0 && r.RAMBusy > 0 && r.RAM > 0 {
+		reading, computing = max(1, r.SSD/r.SSDBusy), max(1, r.RAM/r.RAMBusy)
+	}
+	var now, before float64
+	all := passes * len(stages)
+	ahead, done, there, used := 0, 0, 0, 0 // stages that the reads and the computing are at; units that were read, and that were used
+	left := func(k int) (io, compute float64) {
+		s := &stages[k%len(stages)]
+		return s.streamed * read, s.bytes * perByte
+	}
+	io, _ := left(0)
+	_, compute := left(0)
+	for done < all {
+		for ahead < all && stages[ahead%len(stages)].streamed == 0 { // which is pinned
+			if ahead++; ahead < all {
+				io, _ = left(ahead)
 			}
-			compute = start + s.bytes*perByte
-			if s.streamed > 0 {
-				free[slot] = compute
-				slot = (slot + 1) % len(free)
+		}
+		reads, computes := ahead < all && there-used < p.Ring.Slots, stages[done%len(stages)].streamed == 0 || done < ahead
+		slowRead, slowCompute := 1.0, 1.0
+		if reads && computes {
+			slowRead, slowCompute = reading, computing
+		}
+		step := math.Inf(1)
+		if reads {
+			step = io * slowRead
+		}
+		if computes {
+			step = min(step, compute*slowCompute)
+		}
+		now += step
+		if reads {
+			if io -= step / slowRead; io <= 1e-12 {
+				there++
+				if ahead++; ahead < all {
+					io, _ = left(ahead)
+				}
+			}
+		}
+		if computes {
+			if compute -= step / slowCompute; compute <= 1e-12 {
+				if stages[done%len(stages)].streamed > 0 {
+					used++
+				}
+				if done++; done < all {
+					_, compute = left(done)
+				}
+				if done == (passes-1)*len(stages) {
+					before = now
+				}
 			}
 		}
 	}
-	return compute - before
+	return now - before
 }
 
 // stages returns the units in order and their totals.

@@ -81,7 +81,15 @@ func (p *Placement) ClassAs(packed bool) string {
 			kind, rate = "streamed", "ssd"
 		}
 	}
-	return fmt.Sprintf("%s %s %s,%d/4", kind, p.in.Rates.source(rate), p.Decode.Limit, int(min(3, 4*part)))
+	source := p.in.Rates.source(rate)
+	if kind == "streamed" && source != given {
+		for _, other := range []string{"ram", "both at once"} { // a half of what is compared was not found out
+			if p.in.Rates.source(other) == assumed {
+				source = assumed
+			}
+		}
+	}
+	return fmt.Sprintf("%s %s %s,%d/4", kind, source, p.Decode.Limit, int(min(3, 4*part)))
 }
 
 // source says where a rate is from: "measured", "kept", "assumed" or "given".
@@ -92,12 +100,12 @@ func (r *Rates) source(name string) string {
 	case slices.Contains(r.Kept, name):
 		return "kept"
 	case slices.Contains(r.Assumed, name):
-		return "assumed"
+		return assumed
 	}
 	return given
 }
 
-const given = "given"
+const given, assumed = "given", "assumed"
 
 // Given reports whether the rates that limit a placement were given rather than
 // found out: then what runs measure says nothing about them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia/internal/memory/place"
@@ -206,6 +207,20 @@ func TestNextIsTheLeast(t *testing.T) {
 		want = []int64{fits}
 		if got := told(); !slices.Equal(got, want) {
 			t.Errorf("%d bytes, and nothing is streamed in %d: %v, want %v", ram, int64(fits), got, want)
+		}
+	}
+}
+
+// TestClassOfHalfKnown: a rate that was assumed and sets a half of what is streamed makes
+// another class than measured ones.
+func TestClassOfHalfKnown(t *testing.T) {
+	in := streamed(500 << 20)
+	in.Rates.Measured, in.Rates.Assumed = []string{"ssd", "ram"}, nil
+	measured := decodeOf(t, in).Class()
+	for _, name := range []string{"ram", "both at once"} {
+		in.Rates.Measured, in.Rates.Assumed = []string{"ssd"}, []string{name}
+		if got := decodeOf(t, in).Class(); got == measured || !strings.HasPrefix(got, "streamed assumed ") {
+			t.Errorf("%s assumed: %q, and with measured rates %q", name, got, measured)
 		}
 	}
 }

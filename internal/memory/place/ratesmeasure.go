@@ -31,6 +31,7 @@ type MeasureEffort struct {
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 	Products    []Product     // to measure, too, if memory is
 	Experts     Experts       // to measure, too
+	Reads       ring.Reads    // of which reading consists
 }
 
 // turns is how often each rate is measured, in turns, so that all of them see
@@ -70,7 +71,7 @@ func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurem
 	if m.Chosen, err = e.chosen(ctx, f, into); err != nil && !short(err) {
 		return m, err
 	}
-	meter, err := ring.NewMeter(f, into)
+	meter, err := ring.NewMeter(f, into, e.Reads)
 	if short(err) { // limits of the process are known only as they are met
 		return m, nil
 	}

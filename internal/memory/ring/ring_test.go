@@ -421,7 +421,7 @@ func TestHold(t *testing.T) {
 // result's.
 func TestRate(t *testing.T) {
 	m := newMemory(1, Piece+5)
-	meter, err := NewMeter(m, 1)
+	meter, err := NewMeter(m, 1, Reads{})
 	if err != nil {
 		t.Fatal(err)
 	}

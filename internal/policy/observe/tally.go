@@ -35,6 +35,7 @@ type Tally struct {
 	Faults            int64
 	Streamed          time.Duration // of Decode.Took, while weights were streamed
 	Threaded          time.Duration // Decode.Took times the threads of each step
+	Packing           time.Duration // of the steps that decoded, all threads together
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
 	Sequences, Past   int64         // of the steps that decoded, all together, and the tokens of those
@@ -139,7 +140,7 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 	}
 	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+took
 	if p.Decode {
-		t.Sequences, t.Past = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past)
+		t.Sequences, t.Past, t.Packing = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past), t.Packing+p.Packing
 	}
 	if p.Decode && !t.moved {
 		t.AsOpened = *s
