@@ -370,7 +370,7 @@ func TestAdvisedBudget(t *testing.T) {
 		var r place.LastRun
 		callJSON(t, &r, "explain")
 		r.Threads, r.Cores, r.Waiting, r.Neighbours, r.Form = 1, 2, 0, 0, "packed"
-		r.CacheBytes, r.Pack, r.Drafts = 0, 0, place.RunDrafts{}
+		r.CacheBytes, r.Pack, r.FirstUse, r.Drafts = 0, 0, 0, place.RunDrafts{}
 		bytes := (r.WeightBytes + r.KVBytes) / r.Decode.Seconds * float64(r.Decode.Steps)
 		if r.Judge(place.RunRoofs{Memory: bytes, Float: 1e18, Integer: 1e18}); r.Advice.Command != want+" --threads 2" {
 			t.Errorf("from %s, bound by %s: %s\n%q, want\n%q", folder, r.Bound, r.Advice.What, r.Advice.Command, want)

@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
@@ -33,20 +32,20 @@ const (
 
 // An Outcome is what becomes of a model in a memory.
 type Outcome struct {
-	Verdict Verdict
-	Seconds float64     // a token takes, or a text of Text tokens; 0 if it cannot run
-	After   int         // tokens of a sequence that a token takes Seconds after
-	Start   float64     // seconds of a token at the beginning of a text
-	Text    int         // tokens of a text that an encoder computes in one pass; 0 = it generates
-	Range   place.Range // of Seconds
-	Limit   string      // the resource that limits Seconds
-	Assumed bool        // rates that set Seconds were neither measured nor given
-	Runs    int         // that the prediction was corrected by
-	SSD     int64       // bytes that a token reads from the disk
-	RAM     int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
-	Why     string      // it cannot run, or not be streamed, or has room for fewer or shorter sequences
-	Whole   int         // sequences with room for whole contexts, of several that were asked for; 0 = one was
-	Context int         // tokens up to which a sequence has room; 0 = all
+	Verdict         Verdict
+	Seconds         float64     // a token takes, or a text of Text tokens; 0 if it cannot run
+	After           int         // tokens of a sequence that a token takes Seconds after
+	Start           float64     // seconds of a token at the beginning of a text
+	Text            int         // tokens of a text that an encoder computes in one pass; 0 = it generates
+	Range           place.Range // of Seconds
+	Limit           string      // the resource that limits Seconds
+	Assumed, packed bool        // rates that set Seconds were neither measured nor given
+	Runs            int         // that the prediction was corrected by
+	SSD             int64       // bytes that a token reads from the disk
+	RAM             int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
+	Why             string      // it cannot run, or not be streamed, or has room for fewer or shorter sequences
+	Whole           int         // sequences with room for whole contexts, of several that were asked for; 0 = one was
+	Context         int         // tokens up to which a sequence has room; 0 = all
 }
 
 // A Remedy is something that makes the verdict better, or a token faster than
@@ -191,11 +190,7 @@ func (a *adviser) cold() {
 
 // firstUse notes that tokens take longer until most experts were packed.
 func (a *adviser) firstUse() {
-	f, c := a.plan.footprint, a.plan.placeConfig()
-	if a.advice.Now.Verdict != verdictFits || f.experts().Chosen == 0 {
-		return
-	}
-	if need, err := f.Need(c.Exec); err == nil && need.Packing.Mode == pack.InMemory {
+	if a.advice.Now.packed && a.plan.footprint.experts().Chosen > 0 {
 		a.advice.Notes = append(a.advice.Notes, "experts are packed when tokens choose them first: until most of them were, a token takes longer")
 	}
 }
@@ -227,7 +222,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	if pl.Spills() {
 		o.Verdict = verdictStreams
 	}
-	o.Assumed = pl.Guessed()
+	o.Assumed, o.packed = pl.Guessed(), pl.Input().Packed
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
 		o.Why += strings.TrimPrefix(upTo(o.Context, p.Context()), "; ")

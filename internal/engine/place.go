@@ -202,6 +202,8 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 		}
 		in.Rates = f.rates(&c, now)
 	}
-	f.exert(&in, pl, &c)
+	if f.exert(&in, pl, &c); f.like != "" && in.Rates.FewFLOPS > 0 && !pl.Spills() {
+		in.Corrections = nil // of products that are others, and were measured
+	}
 	return choose(in, c.Recorder)
 }

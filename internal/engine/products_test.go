@@ -21,8 +21,8 @@ func TestProductsOfPlacement(t *testing.T) {
 	}
 	rates := place.Measurement{KeptRates: place.KeptRates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}, Products: map[string]place.ProductRate{}}
 	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
-		rates.Products[place.Product{Type: d}.String()] = place.ProductRate{Effort: 2, Few: 1e9, Many: 1e10}
-		rates.Products[place.Product{Type: d, Packed: true}.String()] = place.ProductRate{Effort: 1.5, Few: 2e9, Many: 2e10}
+		rates.Products[place.Product{Type: d, Cols: 256}.String()] = place.ProductRate{Effort: 2, Few: 1e9, Many: 1e10}
+		rates.Products[place.Product{Type: d, Packed: true, Cols: 256}.String()] = place.ProductRate{Effort: 1.5, Few: 2e9, Many: 2e10}
 	}
 	placed := func(ram int64, change func(c *engine.PlaceConfig, now *place.Measurement)) (efforts map[float64]int, r place.Rates) {
 		t.Helper()

@@ -91,7 +91,7 @@ func (f *footprint) keepingUp(rate float64) float64 {
 }
 
 // typesOf are the ways in which weights may be multiplied, for who measures them; smaller
-// are other types that they may have, packed.
+// are other types that they may have.
 func (f *footprint) typesOf(precise bool, smaller ...tensor.DType) (out []place.Product) {
 	var own []tensor.DType
 	for i := range f.tensors {
@@ -100,15 +100,32 @@ func (f *footprint) typesOf(precise bool, smaller ...tensor.DType) (out []place.
 		}
 	}
 	slices.Sort(own)
+	cols := f.cols()
 	for _, d := range slices.Compact(own) {
-		out = append(out, place.Product{Type: d, Precise: precise}, place.Product{Type: d, Packed: true, Precise: precise})
+		out = append(out, place.Product{Type: d, Precise: precise, Cols: cols}, place.Product{Type: d, Packed: true, Precise: precise, Cols: cols})
 	}
 	for _, d := range smaller {
-		if p := (place.Product{Type: d, Packed: true, Precise: precise}); !slices.Contains(out, p) {
-			out = append(out, p)
+		for _, packed := range []bool{true, false} {
+			if p := (place.Product{Type: d, Packed: packed, Precise: precise, Cols: cols}); !slices.Contains(out, p) {
+				out = append(out, p)
+			}
 		}
 	}
 	return out
+}
+
+// cols returns about how many values a row of weights has, the mean of what a token reads.
+func (f *footprint) cols() int {
+	sum, all := 0.0, 0.0
+	for i := range f.tensors {
+		if t := &f.tensors[i]; t.Multiplied() {
+			if shape := f.headers[t.Name].Shape; len(shape) > 0 {
+				n := float64(t.Bytes) * t.Uses
+				sum, all = sum+n*float64(shape[len(shape)-1]), all+n
+			}
+		}
+	}
+	return place.ColsOf(sum / max(all, 1))
 }
 
 // exert sets how much longer than reading the products of weights take, and how fast they
@@ -121,7 +138,8 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 			stays[t.Name] = true
 		}
 	}
-	known, all, few, many := true, 0.0, 0.0, 0.0
+	cols := f.cols()
+	known, apart, all, few, many := true, false, 0.0, 0.0, 0.0
 	for i := range f.tensors {
 		t := &in.Tensors[i]
 		if !t.Multiplied() {
@@ -131,12 +149,16 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 		if spills {
 			packed = stays[t.Name] && f.inPlace(t, c)
 		}
-		rate, ok := in.Rates.Products[place.Product{Type: f.headers[t.Name].DType, Packed: packed, Precise: c.Exec.Precise}.String()]
+		apart = apart || t.Experts > 0 && !packed
+		rate, ok := in.Rates.Products[place.Product{Type: f.headers[t.Name].DType, Packed: packed, Precise: c.Exec.Precise, Cols: cols}.String()]
 		if known = known && ok; !ok {
 			continue
 		}
 		n := f.operations(t)
 		t.Effort, all, few, many = rate.Effort, all+n, few+n/rate.Few, many+n/rate.Many
+	}
+	if r := &in.Rates; apart && few > 0 { // small matrices, which take longer than large ones by how much is not measured
+		r.Assumed = append(slices.Clone(r.Assumed), place.UnpackedExperts)
 	}
 	if r := &in.Rates; few > 0 && known && c.Rules.Rates.FLOPS == 0 {
 		r.FLOPS, r.FewFLOPS = all/many, all/few

@@ -234,6 +234,10 @@ func TestFewRows(t *testing.T) {
 			t.Errorf("%d rows take %g s, want %g", batch, got, want)
 		}
 	}
+	in.Rates.FewFLOPS, in.Batch = 0.5e9, 1 // as of types that are fast with one row alone
+	if got := decodeOf(t, in).Decode; math.Abs(got.Seconds-1.1) > 1e-6 || got.Limit != "ram" {
+		t.Errorf("one row takes %g s, limited by %s, want 1.1 and ram", got.Seconds, got.Limit)
+	}
 	in.Rates.FewFLOPS, in.Batch = 0, 4
 	if got := decodeOf(t, in).Decode.Seconds; math.Abs(got-1.4) > 1e-6 {
 		t.Errorf("rows that were not measured take %g s, want what reading takes", got)

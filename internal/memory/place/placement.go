@@ -122,6 +122,10 @@ func (p *Placement) Reads() ring.Reads {
 	return ring.ReadsOf(p.Ring.Slots, int64(streamed)/int64(max(1, p.Ring.Units)))
 }
 
+// UnpackedExperts names among rates the products of experts that are read as their files
+// have them.
+const UnpackedExperts = "unpacked experts"
+
 // Guessed reports whether times are of rates that were assumed, as where memory became short
 // and there was none to measure in, and of no runs: who compares them with a run compares
 // nothing.
@@ -129,7 +133,7 @@ func (p *Placement) Guessed() bool { return p.guessed(&p.Decode) }
 
 func (p *Placement) guessed(r *Prediction) bool {
 	assumed := func(rate string) bool { return slices.Contains(p.in.Rates.Assumed, rate) }
-	return r.Runs == 0 && (assumed("ram") || r.Limit == limitCompute && assumed("flops") || p.Spills() && assumed("ssd"))
+	return r.Runs == 0 && (assumed("ram") || assumed(UnpackedExperts) || r.Limit == limitCompute && assumed("flops") || p.Spills() && assumed("ssd"))
 }
 
 // UsesVRAM reports whether any tensor is in the memory of a device.

@@ -141,6 +141,11 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 	streamed := r.SSDBytes
 	r.SSDBytes += r.ExpertBytes
 	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes+effort, rates.RAM), over(vram, rates.VRAM)
+	reads := over(kept, rates.RAM)
+	products := p.products(tokens, r.RAM-reads)
+	if products > 0 && tokens <= fewRows { // measured with as many rows, and reading
+		r.Compute = min(r.Compute, products)
+	}
 	r.Limit = limitNone
 	for _, l := range []struct {
 		seconds float64
@@ -150,8 +155,7 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 			r.Bound, r.Limit = l.seconds, l.limit
 		}
 	}
-	reads := over(kept, rates.RAM)
-	busy := max(r.RAM+r.VRAM, r.Compute, p.products(tokens, r.RAM-reads)+reads)
+	busy := max(r.RAM+r.VRAM, r.Compute, products+reads)
 	r.Seconds = max(r.Bound, rates.chosen(&missed, r.ExpertBytes)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed)))
 	return r
 }
@@ -161,7 +165,7 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 // seconds. 0 = they were not measured.
 func (p *Placement) products(rows int, one float64) float64 {
 	r, n := &p.in.Rates, float64(rows)
-	if r.FewFLOPS == 0 || rows < 2 || rows >= manyRows {
+	if r.FewFLOPS == 0 || rows >= manyRows {
 		return 0
 	}
 	few, many := max(one, over(fewRows*p.in.FLOP, r.FewFLOPS)), over(manyRows*p.in.FLOP, r.FLOPS)

@@ -1,6 +1,8 @@
 package place
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,9 +15,22 @@ import (
 type Product struct {
 	Type            tensor.DType
 	Packed, Precise bool
+	Cols            int // values of a row, about: short rows take longer; 0 = 2048
 }
 
-// String names a product, such as "q8_0 packed".
+const usualCols = 2048
+
+// ColsOf returns the values of a row that stand for rows of so many: few kinds of products
+// are measured.
+func ColsOf(mean float64) int {
+	n := 256
+	for n < 2*usualCols && mean > 1.5*float64(n) {
+		n *= 2
+	}
+	return n
+}
+
+// String names a product, such as "q8_0 packed of 512".
 func (p Product) String() string {
 	s := strings.ToLower(p.Type.String())
 	if p.Packed {
@@ -23,6 +38,9 @@ func (p Product) String() string {
 	}
 	if p.Precise {
 		s += " precise"
+	}
+	if p.Cols != 0 && p.Cols != usualCols {
+		s += fmt.Sprintf(" of %d", p.Cols)
 	}
 	return s
 }
@@ -64,7 +82,8 @@ func plainly() reading { return reading{1 << 20, kernel.Read} }
 // reading multiplies what memory has, as if it was weights, with some rows; values are the
 // weights of a step, 0 if there are no such products.
 func (p Product) reading(n int) (r reading, values int) {
-	const cols, about = 2048, 256 << 10
+	const about = 256 << 10
+	cols := cmp.Or(p.Cols, usualCols)
 	size, err := p.Type.RowBytes(cols)
 	if err != nil || !kernel.Supports(p.Type) || p.Packed && kernel.PackedBytes(p.Type, kernel.TileRows, cols) == 0 {
 		return r, 0
