@@ -283,3 +283,49 @@ func TestMeasuredUntilCorrected(t *testing.T) {
 		t.Errorf("%+v, %v", pl.Decode, err)
 	}
 }
+
+// TestCorrectionsOfOtherTypes: runs of a model do not correct what is measured of products of
+// other types.
+func TestCorrectionsOfOtherTypes(t *testing.T) {
+	a := asked(t, 64)
+	var q *footprint
+	for _, mix := range smallerTypes {
+		if f, n := a.plan.footprint.quantized(mix); n > 0 {
+			q = f
+		}
+	}
+	if q == nil {
+		t.Fatal("no smaller type")
+	}
+	c := a.plan.placeConfig()
+	c.Rules = Rules{ProfileDir: t.TempDir()}
+	c.Budget.RAM, c.MeasureAlways = 1<<40, true
+	now := place.Measurement{KeptRates: place.KeptRates{SSD: 1e9, RAM: 10e9, SSDBusy: 1e9, RAMBusy: 1e10}, Products: map[string]place.ProductRate{}}
+	for _, p := range q.typesOf(false) {
+		now.Products[p.String()] = place.ProductRate{Effort: 2, Few: 1e9, Many: 1e10}
+	}
+	c.Measure = func(string, *place.Placement) (place.Measurement, error) { return now, nil }
+	placed := func() *place.Placement {
+		t.Helper()
+		pl, err := q.Place(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pl
+	}
+	k := place.RunKind{Model: q.like, Machine: machineOf(c.Exec.Threads), Class: placed().Class()}
+	if err := place.RememberRatio(c.Rules.ProfileDir, k, 2); err != nil {
+		t.Fatal(err)
+	}
+	if d := placed().Decode; d.Runs != 0 {
+		t.Errorf("corrected by %d runs of another type", d.Runs)
+	}
+	now.Products = nil // then they are all that is known
+	k.Class = placed().Class()
+	if err := place.RememberRatio(c.Rules.ProfileDir, k, 2); err != nil {
+		t.Fatal(err)
+	}
+	if d := placed().Decode; d.Runs == 0 {
+		t.Error("not corrected")
+	}
+}

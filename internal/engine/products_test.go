@@ -61,3 +61,27 @@ func TestProductsOfPlacement(t *testing.T) {
 		t.Errorf("not measured: %v, %+v", e, r)
 	}
 }
+
+// TestExpertsNotPacked: how fast products of experts are that are not packed was not measured,
+// and is said to be assumed.
+func TestExpertsNotPacked(t *testing.T) {
+	m := describe(t, "parity/qwen2_moe")
+	now := place.Measurement{KeptRates: place.KeptRates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}, Products: map[string]place.ProductRate{}}
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for _, packed := range []bool{false, true} {
+			now.Products[place.Product{Type: d, Packed: packed, Cols: 256}.String()] = place.ProductRate{Effort: 2, Few: 1e9, Many: 1e10}
+		}
+	}
+	for _, mode := range []pack.Mode{pack.Off, pack.InMemory} {
+		c := placeConfig(0)
+		c.Rules.Rates, c.MeasureAlways, c.Exec.Pack.Mode = place.KeptRates{}, true, mode
+		c.Measure = func(string, *place.Placement) (place.Measurement, error) { return now, nil }
+		pl, err := m.Place(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pl.Guessed() != (mode == pack.Off) {
+			t.Errorf("%s: assumed is %v, of %v", mode, pl.Guessed(), pl.Input().Rates.Assumed)
+		}
+	}
+}

@@ -224,3 +224,18 @@ func TestClassOfHalfKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestContention: reading and computing that slow one another down take as long side by side
+// as they would one after another; without, as the longer one.
+func TestContention(t *testing.T) {
+	in := streamed(500 << 20)
+	in.Rates.RAM = 2e9
+	free := decodeOf(t, in).Decode
+	if most := max(free.SSD, free.RAM); free.Seconds > 1.25*most {
+		t.Errorf("%g s, of which the longer is %g", free.Seconds, most)
+	}
+	in.Rates.SSDBusy, in.Rates.RAMBusy = in.Rates.SSD/2, in.Rates.RAM/2
+	if d := decodeOf(t, in).Decode; d.Seconds < 0.95*(d.SSD+d.RAM) || d.Seconds > 1.05*(d.SSD+d.RAM) {
+		t.Errorf("%g s, want about %g and %g", d.Seconds, d.SSD, d.RAM)
+	}
+}

@@ -542,3 +542,19 @@ func TestSetReaders(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsOf: small units of a ring with few slots leave few reads in flight.
+func TestReadsOf(t *testing.T) {
+	for _, c := range []struct {
+		slots int
+		unit  int64
+		want  Reads
+	}{
+		{3, 1 << 20, Reads{2, 1 << 20}}, {3, 5 << 20, Reads{6, 1748992}}, {3, 64 << 20, Reads{Readers, Piece}},
+		{2, 100, Reads{1, PageBytes}}, {1, 1 << 20, Reads{}}, {3, 0, Reads{}},
+	} {
+		if got := ReadsOf(c.slots, c.unit); got != c.want {
+			t.Errorf("%d slots, units of %d bytes: %+v, want %+v", c.slots, c.unit, got, c.want)
+		}
+	}
+}
