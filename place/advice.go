@@ -54,7 +54,8 @@ func (r *LastRun) advise() {
 func (r *LastRun) placed() bool {
 	_, budget := r.flag("budget")
 	_, plan := r.flag("plan")
-	return budget || plan
+	_, pin := r.flag("pin")
+	return budget || plan || pin
 }
 
 // knob returns what was learned of a setting for a class of work, "" = the setting has one;

@@ -41,6 +41,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit the memory, instead of streaming it from the start: it is streamed once memory runs short")
 	f.BoolVar(&m.cfg.NoMmap, "no-mmap", false, "read the model's files into memory instead of mapping them, so that other programs cannot change them under it")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
+	f.StringArrayVar(&m.cfg.Placement.Pins, "pin", nil, pinText)
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	f.BoolVar(&m.stats, "stats", false, "print where the memory is, what was read, and predicted and measured costs, to standard error")
@@ -52,6 +53,9 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	gptqZeros(f, &m.cfg.GPTQZeros)
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 }
+
+// pinText says what --pin does where nothing computes on a device.
+const pinText = "hold weights, by their names as in \"atenia plan --why\", in a tier: `REGEXP=TIER`, where TIER is ram or ssd (may be repeated)"
 
 // gptqZeros adds the flag that says how zero points are read.
 func gptqZeros(f *pflag.FlagSet, to *string) {

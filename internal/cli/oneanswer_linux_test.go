@@ -318,7 +318,7 @@ func TestAdvisedFlags(t *testing.T) {
 	all := engine.Config{
 		GPTQZeros: "v1", Context: 1, BatchTokens: 1, Threads: 1, AllThreads: true, Pack: pack.Off, Codec: "off", Draft: "d", Speculate: sched.SpeculateOff,
 		Lora: "l", Tower: "t", Precise: true, Compile: compile.Options{KVType: tensor.F16, NoFuse: true}, PlacementFile: "p", Checkpoint: "c",
-		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true,
+		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true, Rules: engine.Rules{Pins: []string{"x=ssd"}},
 	}
 	repeated := map[string]bool{"budget": true, "learning": true} // which are not of that
 	for _, f := range all.RunFlags("other.json") {
@@ -347,6 +347,39 @@ func TestAdvisedFlags(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("--%s is repeated, and no flag of run", name)
 		}
+	}
+}
+
+// TestPins: a run holds weights where --pin says, with the same text, and its account tells so.
+func TestPins(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	model := filepath.Join(golden.Family(t, "parity"), "llama3")
+	run := func(flags ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := Main(append([]string{"run", model, "a", "-n", "8", "--ignore-eos", "--temp", "0", "--probe", "none"}, flags...), strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("%v: %s", flags, &errs)
+		}
+		return out.String()
+	}
+	plain := run()
+	if pinned := run("--pin", `blk\.0\.ffn_(gate|up|down)$=ssd`, "--pin", `blk\.1\..*=ram`); pinned != plain {
+		t.Errorf("%q, and without pins %q", pinned, plain)
+	}
+	var r place.LastRun
+	callJSON(t, &r, "explain", model)
+	where := map[string]int{}
+	for _, g := range r.Groups {
+		if g.Rule == "pin" {
+			where[g.Where] += g.Tensors
+		}
+	}
+	if r.Form != "streamed" || where["ssd"] == 0 || where["ram"] == 0 || !slices.ContainsFunc(r.Flags, func(f place.RunFlag) bool { return f.Name == "pin" }) {
+		t.Errorf("%s: %+v, pinned %v, flags %v", r.Form, r.Groups, where, r.Flags)
+	}
+	var out, errs strings.Builder
+	if code := Main([]string{"run", model, "a", "--pin", "nothing=ssd"}, strings.NewReader(""), &out, &errs); code == 0 || !strings.Contains(errs.String(), "nothing") {
+		t.Errorf("a pin of nothing: %d, %s", code, &errs)
 	}
 }
 

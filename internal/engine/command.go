@@ -42,6 +42,9 @@ func (c *Config) RunFlags(file string) []Flag {
 		file = ""
 	}
 	all := append(append(c.fileFlags(file), c.flags()...), Flag{Name: "plan", Value: c.PlacementFile, Path: true}, Flag{Name: "checkpoint", Value: c.Checkpoint, Path: true})
+	for _, pin := range c.Rules.Pins {
+		all = append(all, Flag{Name: "pin", Value: pin})
+	}
 	for _, s := range []struct {
 		name string
 		on   bool

@@ -267,13 +267,26 @@ func TestCloseWhileWaiting(t *testing.T) {
 	}
 }
 
+// An exchanged source is another one while it is read ahead.
+type exchanged struct{ at atomic.Pointer[Source] }
+
+func (e *exchanged) become(s Source)                        { e.at.Store(&s) }
+func (e *exchanged) ReadAt(b []byte, at int64) (int, error) { return (*e.at.Load()).ReadAt(b, at) }
+func (e *exchanged) Same() error                            { return (*e.at.Load()).Same() }
+func (e *exchanged) Size() int64                            { return (*e.at.Load()).Size() }
+func (e *exchanged) Name() string                           { return (*e.at.Load()).Name() }
+
 // TestChanged: a file that was written to, cut, or flipped a bit in is noticed.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	m := newMemory(1, 8*PageBytes)
 	c := simple(m)
 	c.Verify = true
-	r := open(t, c)
+	file := &exchanged{}
+	file.become(m)
+	read := c
+	read.Files = []Source{file}
+	r := open(t, read)
 	pass(t, r, &c, never)
 	m.gone.Store(true)
 	if err := r.Begin(nil); !errors.Is(err, fault.ErrChanged) {
@@ -284,12 +297,12 @@ func TestChanged(t *testing.T) {
 
 	flipped := newMemory(1, 8*PageBytes)
 	flipped.data[5*PageBytes+77] ^= 4
-	r.files[0] = flipped
+	file.become(flipped)
 	pass(t, r, &Config{Units: c.Units[:2], Files: c.Files}, never)
 	if err := failing(r, len(c.Units)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a flipped bit: %v", err)
 	}
-	r.files[0] = &cut1{m}
+	file.become(&cut1{m})
 	if err := failing(r, len(c.Units)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that was cut: %v", err)
 	}
