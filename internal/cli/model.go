@@ -55,7 +55,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 }
 
 // pinText says what --pin does where nothing computes on a device.
-const pinText = "hold weights, by their names as in \"atenia plan --why\", in a tier: `REGEXP=TIER`, where TIER is ram or ssd (may be repeated)"
+const pinText = "hold weights with such names in a tier: `REGEXP=TIER`, where TIER is ram or ssd (may be repeated)"
 
 // gptqZeros adds the flag that says how zero points are read.
 func gptqZeros(f *pflag.FlagSet, to *string) {

@@ -22,6 +22,7 @@ type budgetInputs struct {
 	Slots         int                `json:"slots"`
 	Rates         place.Rates        `json:"rates"`
 	Corrections   []place.Correction `json:"corrections,omitempty"`
+	Packed        bool               `json:"packed,omitempty"`
 	Batch         int                `json:"batch"`
 	Text          int                `json:"text_tokens,omitempty"`
 	Chunk         int                `json:"chunk"`
@@ -55,7 +56,7 @@ func budgetInputsOf(in place.Input) budgetInputs {
 	out := budgetInputs{
 		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
 		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
-		Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
+		Packed: in.Packed, Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
 		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Sources, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held, t.Experts, t.PerToken, t.Window, t.Effort})
@@ -88,7 +89,7 @@ func classOf(name string) (place.Class, error) {
 func (in budgetInputs) input() (place.Input, error) {
 	out := place.Input{
 		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
-		Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
+		Packed: in.Packed, Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
 		class, err := classOf(t.Class)
