@@ -222,7 +222,7 @@ func (r *LastRun) judgeRates(roofs RunRoofs) {
 	}
 }
 
-// reached says what the machine can, as far as a run shows that or it is measured now: another
+// reached tells the most of the machine that a run shows or that is measured now: another
 // program may be there that was not, and a virtual machine has what its host leaves.
 func (r *LastRun) reached(format, does string, run, now float64) string {
 	s := fmt.Sprintf(format+" that this machine %s with %s", max(run, now)/1e9, does, spelling.Count(r.Threads, "thread"))

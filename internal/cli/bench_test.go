@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,15 +170,19 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
-	dir, err := os.MkdirTemp("", "state") // what tests learn is not the user's
-	if err == nil {
-		err = os.Setenv("XDG_STATE_HOME", dir)
+	const mine = "ATENIA_CLI_STATE" // of a test, which a test that it starts shares: it may be killed
+	dir, err := "", error(nil)
+	if os.Getenv(mine) == "" {
+		dir, err = os.MkdirTemp("", "state") // what tests learn is not the user's
+		err = errors.Join(err, os.Setenv("XDG_STATE_HOME", dir), os.Setenv(mine, dir))
 	}
 	if err != nil {
 		panic(err)
 	}
 	code := m.Run()
-	_ = os.RemoveAll(dir)
+	if dir != "" {
+		_ = os.RemoveAll(dir)
+	}
 	os.Exit(code)
 }
 

@@ -54,7 +54,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 }
 
-// pinText says what --pin does where nothing computes on a device.
+// pinText is the usage of --pin where nothing computes on a device.
 const pinText = "hold weights with such names in a tier: `REGEXP=TIER`, where TIER is ram or ssd (may be repeated)"
 
 // gptqZeros adds the flag that says how zero points are read.
