@@ -219,6 +219,9 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 	c.Neighbours = min(c.Waiting, c.Neighbours)
 	if t.Threaded > 0 {
 		c.FirstUse = wall * min(1, float64(t.Packing)/float64(t.Threaded))
+		if t.Computed > 0 { // packing waits for pages, too
+			c.FirstUse = min(c.FirstUse, c.Computing)
+		}
 	}
 	c.Faults = float64(t.Faults) / n
 	bytes, operations := p.Pass()

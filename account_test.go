@@ -85,6 +85,13 @@ func TestMostly(t *testing.T) {
 		if r.FirstUse < 0.0299 || r.FirstUse > 0.0301 {
 			t.Errorf("weights were packed for %v s of each step, want 0.03", r.FirstUse)
 		}
+		if c.form == "mapped" && c.want == "mapped" { // threads that packed waited for pages
+			w := &place.LastRun{Form: c.form, Threads: 2}
+			m.cost(&observe.Tally{Decode: observe.Steps{Steps: 10, Took: time.Second}, Threaded: 2 * time.Second, Packing: 2 * time.Second, Offered: 2 * time.Second, Computed: 200 * time.Millisecond}, w)
+			if w.FirstUse > 0.0101 || w.Waiting < 0.0899 {
+				t.Errorf("packing takes %v s of a step and waiting %v, want 0.01 and 0.09", w.FirstUse, w.Waiting)
+			}
+		}
 		if r.FormMostly() != c.want {
 			t.Errorf("%s in the end, streamed for %v of a second: %s", c.form, c.streamed, r.FormMostly())
 		}
