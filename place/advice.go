@@ -166,13 +166,14 @@ func (r *LastRun) alone() float64 { return r.step() - r.drafting() }
 // quickerSteps advises what lets computing be faster: threads, packing, smaller keys and
 // values, smaller weights.
 func (r *LastRun) quickerSteps() {
+	smaller, _ := r.smallerType()
 	computes := r.Decode.Steps > 0 && r.Waiting <= much*r.step()
 	switch {
 	case r.drafting() > much*r.step() && r.alone() < r.eachToken():
 		r.lessDrafting()
 	case computes && r.Threads < r.Cores && !r.fastest():
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
-	case r.full && r.KVBytes <= r.WeightBytes && r.hasSmaller(): // which reads less, where packed weights are as many bytes
+	case r.full && r.KVBytes <= r.WeightBytes && smaller != "": // which reads less, where packed weights are as many bytes
 		r.smaller()
 	case r.Decode.Steps > 0 && r.Pack > 0 && r.slowerPacked():
 		r.help("", "nothing: weights that are packed were measured to be no faster")
@@ -226,11 +227,6 @@ func (r *LastRun) smallerType() (string, float64) {
 		return "q4_k_m", smallBits
 	}
 	return "", 0
-}
-
-func (r *LastRun) hasSmaller() bool {
-	to, _ := r.smallerType()
-	return to != ""
 }
 
 // smaller advises a smaller type of weights, if there is one.

@@ -186,7 +186,7 @@ func (e *Engine) schedule(d *file.Description) sched.Config {
 		Disk: e.disk, Key: e.diskKey, Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped, delayed: waitedOfAll}
 	if f := e.Plan.Config.Delay; f != nil {
-		e.pace.delayed = func() waited { d, _ := f(); return waited{delay: d} }
+		e.pace.delayed = func() waited { d, _ := f(); return waited{d, d} }
 	}
 	e.pace.restart()
 	if o := e.Plan.Config.Observer; o != nil {

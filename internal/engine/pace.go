@@ -29,18 +29,13 @@ type pace struct {
 }
 
 // A waited is how long threads of the process had no processor, and how long other programs
-// had processors: threads delay one another, too, and the system may not count the latter.
-type waited struct {
-	delay, taken time.Duration
-	counted      bool // taken is known
-}
+// had processors: threads delay one another, too.
+type waited struct{ delay, taken time.Duration }
 
 // waitedOfAll is what the system tells.
-func waitedOfAll() (w waited) {
-	d, _ := cpu.Delay()
-	w.delay = d.All
-	w.taken, w.counted = cpu.Taken()
-	return w
+func waitedOfAll() waited {
+	d, taken, _ := cpu.Waited()
+	return waited{d.All, taken}
 }
 
 // What a pace needs to say anything: the first passes bring weights in.
@@ -81,10 +76,7 @@ const mostDelay = 0.1
 // slowed.
 func (p *pace) alone() bool {
 	now := p.delayed()
-	lost := now.delay - p.before.delay
-	if lost >= 0 && now.counted {
-		lost = min(lost, max(0, now.taken-p.before.taken))
-	}
+	lost := min(now.delay-p.before.delay, max(0, now.taken-p.before.taken))
 	return lost >= 0 && float64(lost) <= mostDelay*float64(p.offered)
 }
 

@@ -101,11 +101,8 @@ func (f *footprint) typesOf(precise bool, smaller ...tensor.DType) (out []place.
 	}
 	slices.Sort(own)
 	cols := f.cols()
-	for _, d := range slices.Compact(own) {
-		out = append(out, place.Product{Type: d, Precise: precise, Cols: cols}, place.Product{Type: d, Packed: true, Precise: precise, Cols: cols})
-	}
-	for _, d := range smaller {
-		for _, packed := range []bool{true, false} {
+	for _, d := range append(slices.Compact(own), smaller...) {
+		for _, packed := range []bool{false, true} {
 			if p := (place.Product{Type: d, Packed: packed, Precise: precise, Cols: cols}); !slices.Contains(out, p) {
 				out = append(out, p)
 			}
@@ -119,10 +116,8 @@ func (f *footprint) cols() int {
 	sum, all := 0.0, 0.0
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Multiplied() {
-			if shape := f.headers[t.Name].Shape; len(shape) > 0 {
-				n := float64(t.Bytes) * t.Uses
-				sum, all = sum+n*float64(shape[len(shape)-1]), all+n
-			}
+			n := float64(t.Bytes) * t.Uses
+			sum, all = sum+n*float64(f.headers[t.Name].Shape.Cols()), all+n
 		}
 	}
 	return place.ColsOf(sum / max(all, 1))

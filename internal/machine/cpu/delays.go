@@ -11,3 +11,15 @@ func (d *Delays) add(n time.Duration, computing bool) {
 		d.Computing += n
 	}
 }
+
+// Waited returns how long threads of the process had no processor, and how long other
+// programs had processors: all delays, where the system does not count that, for then each
+// may be by others.
+func Waited() (d Delays, taken time.Duration, known bool) {
+	d, known = Delay()
+	taken, counted := Taken()
+	if !counted {
+		taken = d.All
+	}
+	return d, taken, known
+}

@@ -65,11 +65,7 @@ func now() used { return used{cpu.Time(), cpu.ReadBytes(), cpu.Faults()} }
 // delays counts how long threads were delayed since the last call, of which steps that
 // decoded get their part beside a prompt's. It allocates, so no token calls it.
 func (t *Tally) delays(prompt time.Duration) {
-	d, known := cpu.Delay()
-	taken, counted := cpu.Taken()
-	if !counted { // then each delay may be by others
-		taken = d.All
-	}
+	d, taken, known := cpu.Waited()
 	t.delayed(waited{d, taken}, known, prompt)
 }
 
