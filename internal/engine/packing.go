@@ -24,7 +24,7 @@ func (p *Plan) packing() pack.Config {
 	}
 	e := p.Effective()
 	cache := p.footprint.CacheBytes(PlaceConfig{Budget: e.Budget, Rules: e.Rules, Exec: e.exec(&p.Model.Config), CacheBytes: e.CacheBytes})
-	return pack.Config{Mode: p.Config.Pack, Available: available, Reserve: available/16 + cache}
+	return pack.Config{Mode: p.Config.Pack, Available: available, Reserve: available/16 + cache, Mixture: p.footprint.experts().Chosen > 0}
 }
 
 // packingOf is packing for the weights of open files.

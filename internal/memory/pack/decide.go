@@ -123,7 +123,7 @@ func decide(c Config, all []*Matrix) Decision {
 		d.Because = "asked for"
 	case d.Available == 0:
 		d.Mode, d.Because = InMemory, "available memory is unknown"
-	case d.Bytes > room:
+	case d.Bytes > room, d.Evict && c.Mixture:
 		d.Mode, d.Because = Off, noRoom
 	default:
 		d.Mode, d.Because = InMemory, "the packed form fits the memory"

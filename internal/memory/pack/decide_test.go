@@ -47,6 +47,9 @@ func TestDecide(t *testing.T) {
 		{"off", Config{Mode: Off, Available: 1 << 40}, w, Off, false},
 		{"room for both", Config{Available: 1 << 20}, w, InMemory, false},
 		{"room for one", Config{Available: 100 + n, Reserve: 100}, w, InMemory, true},
+		{"a mixture, room for one", Config{Available: 100 + n, Reserve: 100, Mixture: true}, w, Off, true},
+		{"a mixture, asked for", Config{Mode: InMemory, Available: 100 + n, Reserve: 100, Mixture: true}, w, InMemory, true},
+		{"a mixture, room for both", Config{Available: 1 << 20, Mixture: true}, w, InMemory, false},
 		{"no room", Config{Available: 99 + n, Reserve: 100}, w, Off, true},
 		{"nothing to pack", Config{Mode: InMemory}, plain, Off, false},
 	} {

@@ -18,6 +18,9 @@ type Config struct {
 	// Available is the memory that can be allocated, in bytes, and Reserve the part
 	// of it kept for other uses. Available 0 means unknown.
 	Available, Reserve int64
+	// Mixture says that most matrices are experts, which are packed when tokens choose them
+	// first: beside their files, both of which need room then.
+	Mixture bool
 	// Release, if not nil, is called by any worker with rows that are not read any
 	// more, because all of them are packed. evict asks to drop them from the page
 	// cache, too. They may still be read, slowly.
