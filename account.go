@@ -245,7 +245,7 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 	}
 	m.unpacked(r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
-		for _, x := range pl.Next {
+		for _, x := range pl.Larger {
 			c.Larger = append(c.Larger, place.RunMore{What: x.What, RAM: x.RAM, Read: int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
 		}
 	}

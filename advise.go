@@ -103,7 +103,10 @@ func (o *Outcome) numbers() string {
 	if about == "" {
 		about = fmt.Sprintf(" (%s–%s)", place.Seconds(o.Low), place.Seconds(o.High))
 	}
-	s := fmt.Sprintf("%s s a %s%s%s, limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), about, place.Where(o.After, o.Seconds, o.Start), o.Limit)
+	s := fmt.Sprintf("%s s a %s%s%s", place.Seconds(o.Seconds), engine.Unit(o.Text), about, place.Where(o.After, o.Seconds, o.Start))
+	if o.Limit != "" {
+		s += ", limited by " + o.Limit
+	}
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	d, n, text := p.pass(pl)
 	o := Outcome{
 		Verdict: verdictFits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
-		After: d.Text, Start: d.Start / n, Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
+		After: d.Text, Start: d.Start / n, Limit: pl.Limits(d), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
 	}
 	if pl.Spills() {
 		o.Verdict = verdictStreams
@@ -248,10 +247,8 @@ func (o *Outcome) better(now Outcome) bool {
 		return false
 	}
 	at := now.at(o.After)
-	if o.Limit == now.Limit { // of one rate, whose error both share
-		return o.Seconds*(1+place.OwnError) < now.Seconds*at*(1-place.OwnError)
-	}
-	return o.Range.High < now.Range.Low*at
+	was := place.Time{Seconds: now.Seconds * at, Range: place.Range{Low: now.Range.Low * at, High: now.Range.High * at}, Assumed: now.Assumed}
+	return place.Time{Seconds: o.Seconds, Range: o.Range, Assumed: o.Assumed}.Less(was)
 }
 
 // at returns how much of Seconds a token takes after so many tokens: of texts of several
@@ -288,6 +285,8 @@ func (a *adviser) commandOf(path, file string, c Config, ram int64) string {
 			budget = fmt.Sprintf("%dGiB", ram>>30)
 		case ram%(1<<20) == 0:
 			budget = fmt.Sprintf("%dMiB", ram>>20)
+		case ram%(1<<10) == 0:
+			budget = fmt.Sprintf("%dKiB", ram>>10)
 		}
 	}
 	s := "atenia run " + spelling.Shell(path)
@@ -403,23 +402,6 @@ func (a *adviser) shorter() error {
 		}
 	}
 	return nil
-}
-
-// closing tries the memory that there would be without other programs.
-func (a *adviser) closing() error {
-	if !a.auto {
-		return nil
-	}
-	m, all := &a.machine, a.machine.alone
-	used := m.Limit - m.Available - m.Own
-	if all <= a.advice.RAM || used <= 0 {
-		return nil
-	}
-	o, err := a.try(a.plan, a.plan.footprint, all, true)
-	if err == nil {
-		a.add(fmt.Sprintf("other programs closed, which have %s of %s", spelling.Size(used), spelling.Size(m.Limit)), a.command(a.plan.Config, a.advice.RAM), o)
-	}
-	return err
 }
 
 // smallerTypes are tried in this order: what loses least comes first.
@@ -568,33 +550,4 @@ func few(all []Remedy) []Remedy {
 		all[mostRemedies-1] = all[k]
 	}
 	return all[:mostRemedies]
-}
-
-// more tries more memory, no more than there is: a little, and as much as all weights
-// need.
-func (a *adviser) more() error {
-	now, limit, most := a.advice.RAM, a.machine.Limit, a.machine.most
-	var sizes []int64
-	if v, least := a.advice.Now.Verdict, a.advice.Now.RAM; v == verdictCannot || v == verdictMaps {
-		step := int64(1 << 20) // up to a sixteenth more: a figure that people write
-		for step*16 < least {
-			step *= 2
-		}
-		sizes = append(sizes, (least+step-1)/step*step)
-	}
-	sizes = append(sizes, (a.advice.Fit+(1<<20)-1)>>20<<20)
-	best := a.advice.Now
-	for _, ram := range slices.Compact(slices.SortedFunc(slices.Values(sizes), cmp.Compare)) {
-		if ram <= now || now <= limit && ram > most { // of another machine it is not known
-			continue
-		}
-		o, err := a.try(a.plan, a.plan.footprint, ram, false)
-		if err != nil {
-			return err
-		}
-		if o.better(best) && a.add("+"+spelling.Size(ram-now)+" of memory", a.command(a.plan.Config, ram), o) {
-			best = o
-		}
-	}
-	return nil
 }

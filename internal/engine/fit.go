@@ -97,7 +97,7 @@ const stepStates = "kv"
 // revise lets what a placement says of more RAM be what it would be there: steps may be
 // longer, or shorter.
 func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
-	if len(pl.Next) == 0 {
+	if len(pl.Larger) == 0 {
 		return nil
 	}
 	c.File = "" // which says where weights are whatever there is

@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/plan"
 	"atenia/internal/policy/decide"
@@ -96,7 +97,7 @@ func (f *footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	if in.MaxTier, err = place.ParseMaxTier(rules.MaxTier); err != nil {
 		return in, err
 	}
-	in.FLOP = 2 * float64(f.products())
+	in.FLOP, in.RingPage = 2*float64(f.products()), ledger.HugePage
 	if in.Rates = f.rates(&c, place.Measurement{}); c.Known != nil {
 		in.Rates = *c.Known
 	}

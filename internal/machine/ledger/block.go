@@ -5,8 +5,10 @@ import (
 	"fmt"
 )
 
-// hugePage is the size and alignment of a huge page of x86-64 and arm64.
-const hugePage = 2 << 20
+// HugePage is the size and alignment of a huge page of x86-64 and arm64. A disk reads into
+// one several times faster than into as many pages of 4 KiB where each of these is a transfer
+// of its own.
+const HugePage = 2 << 20
 
 // A MemoryError says that a block was not allocated: its account has no room, an
 // error that matches [ErrFull], or the system has none.

@@ -19,7 +19,7 @@ func NewBlock(a *Account, u Use, n int) (Block, error) { return aligned(a, u, n,
 
 // NewHugeBlock is [NewBlock] for memory that is repeatedly read in full.
 func NewHugeBlock(a *Account, u Use, n int) (Block, error) {
-	return aligned(a, u, n, hugePage)
+	return aligned(a, u, n, HugePage)
 }
 
 func aligned(a *Account, u Use, n int, align uintptr) (Block, error) {

@@ -9,7 +9,7 @@ import (
 
 func TestBlock(t *testing.T) {
 	t.Run("small pages", func(t *testing.T) { testBlock(t, NewBlock, 4096) })
-	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHugeBlock, hugePage) })
+	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHugeBlock, HugePage) })
 }
 
 func testBlock(t *testing.T, get func(*Account, Use, int) (Block, error), align uintptr) {

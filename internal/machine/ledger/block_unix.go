@@ -44,12 +44,12 @@ func NewHugeBlock(a *Account, u Use, n int) (Block, error) {
 	if err != nil {
 		return Block{}, err
 	}
-	b, err := mapBlock(n + hugePage)
+	b, err := mapBlock(n + HugePage)
 	if err != nil {
 		room.Release()
 		return Block{}, err
 	}
-	at := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage)
+	at := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % HugePage)
 	end := at + (n+os.Getpagesize()-1)/os.Getpagesize()*os.Getpagesize()
 	unmapBlock(b[:at]) // which would count where data is limited
 	unmapBlock(b[end:])

@@ -28,7 +28,7 @@ func TestThreads(t *testing.T) {
 
 // TestHugeBlockIsTrimmed: of a block that is aligned to huge pages nothing is mapped beside it.
 func TestHugeBlockIsTrimmed(t *testing.T) {
-	for _, n := range []int{1, 1 << 20, hugePage + 1} {
+	for _, n := range []int{1, 1 << 20, HugePage + 1} {
 		b, err := NewHugeBlock(Process, Scratch, n)
 		if err != nil {
 			t.Fatal(err)

@@ -20,8 +20,8 @@ func TestCompare(t *testing.T) {
 	want := `                          planned         actual      off
 ram bytes               207650816      207650816   +0.0 %
 ssd bytes a pass         35653632       35653632   +0.0 %
-s a pass                   0.0223         0.0267  +20.0 %
-overlap                      1.00           0.97   -3.0 %
+s a pass                   0.0246         0.0295  +20.0 %
+overlap                      0.80           0.97  +17.4 %
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())

@@ -95,6 +95,7 @@ func (p *Placement) File() *File {
 		Model: modelOf(&p.in), RAM: p.in.RAM, SSD: p.in.SSD, Devices: p.in.Devices, Ring: p.Ring, Cache: p.Cache,
 		Decode: p.Decode, Prefill: p.Prefill, Rates: p.in.Rates,
 	}
+	f.Decode.waits, f.Prefill.waits = 0, 0 // which a file does not have
 	for i := range p.Tensors {
 		if t := &p.Tensors[i]; t.placeable() {
 			f.Tensors = append(f.Tensors, Entry{t.Name, t.Bytes, t.Class, t.Tier, t.Device, t.Rule})
@@ -183,9 +184,9 @@ func Reload(in Input, f *File) (*Placement, error) {
 		return nil, err
 	}
 	if q, err := place(in, nil); err == nil {
-		p.Next = p.change(nil, q)
+		p.change(q)
 	}
-	p.Next = append(p.Next, changes(p)...)
+	p.changes()
 	return p, nil
 }
 

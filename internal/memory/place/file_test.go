@@ -49,7 +49,7 @@ func TestFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Next = p.Next
+	q.Next, q.Larger = p.Next, p.Larger
 	if !reflect.DeepEqual(p, q) {
 		t.Errorf("another plan:\n%+v\n%+v", p, q)
 	}

@@ -204,7 +204,10 @@ type Input struct {
 	// Slots is the number of units the ring holds: one in use, one ready, one being
 	// read. 0 = 3. If three do not fit, two are tried.
 	Slots int
-	Rates Rates
+	// RingPage is the size of the pages that a ring of a part of one or more consists of: a
+	// disk reads into whole ones faster. 0 = blocks.
+	RingPage int64
+	Rates    Rates
 	// Corrections are what runs of the model measured. They change predictions, not
 	// where tensors live.
 	Corrections []Correction
@@ -239,7 +242,7 @@ func (in Input) withDefaults() (Input, error) {
 		v    int64
 		lo   int64
 	}{
-		{"RAM", in.RAM, 0}, {"SSD", in.SSD, 0}, {"Slots", int64(in.Slots), fewSlots}, {"Chunk", int64(in.Chunk), 1}, {"Text", int64(in.Text), 0},
+		{"RAM", in.RAM, 0}, {"SSD", in.SSD, 0}, {"Slots", int64(in.Slots), fewSlots}, {"RingPage", in.RingPage, 0}, {"Chunk", int64(in.Chunk), 1}, {"Text", int64(in.Text), 0},
 	} {
 		if f.v < f.lo || f.v > maxBytes {
 			return in, &inputError{Field: f.name, Got: fmt.Sprint(f.v), Want: fmt.Sprintf("%d to %d", f.lo, int64(maxBytes))}

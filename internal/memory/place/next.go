@@ -33,10 +33,9 @@ func (c Change) String() string {
 	return s
 }
 
-// changes tries two larger RAM budgets: a quarter more, and enough to stream
-// nothing, alone where that is less. It drops changes after which a pass may take
-// as long as before.
-func changes(p *Placement) (out []Change) {
+// larger are two larger RAM budgets: a quarter more, and enough to stream nothing, alone
+// where that is less.
+func (p *Placement) larger() []int64 {
 	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != memory.SSD {
 		return nil
 	}
@@ -50,51 +49,60 @@ func changes(p *Placement) (out []Change) {
 	for step*4 <= p.in.RAM {
 		step *= 2
 	}
-	more := []int64{p.in.RAM + step, fit}
 	switch {
 	case fit <= p.in.RAM: // which a plan file leaves unused
-		more = more[:1]
-	case fit <= more[0]:
-		more = more[1:]
+		return []int64{p.in.RAM + step}
+	case fit <= p.in.RAM+step:
+		return []int64{fit}
 	}
-	for _, ram := range more {
+	return []int64{p.in.RAM + step, fit}
+}
+
+// changes tries larger RAM budgets.
+func (p *Placement) changes() {
+	for _, ram := range p.larger() {
 		in := p.in
 		in.RAM = ram
 		if q, err := place(in, nil); err == nil {
-			out = p.change(out, q)
+			p.change(q)
 		}
 	}
-	return out
 }
 
-// change appends the change to a placement in more RAM, if that is faster.
-func (p *Placement) change(out []Change, q *Placement) []Change {
-	if q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
-		return out
+// change keeps the change to a placement in more RAM that reads less: as the next one, too,
+// if it is faster by more than predictions are off.
+func (p *Placement) change(q *Placement) {
+	if q.Decode.SSDBytes >= p.Decode.SSDBytes {
+		return
 	}
 	what := "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM"
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
 		what = "the same RAM without the plan file"
 	}
 	c := Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
-	if !p.Guessed() && !q.Guessed() {
-		c.Range, c.RangeThen = p.Decode.Range, q.Decode.Range
+	now, then := Time{p.Decode.Seconds, p.Decode.Range, p.Guessed()}, Time{q.Decode.Seconds, q.Decode.Range, q.Guessed()}
+	if !now.Assumed && !then.Assumed {
+		c.Range, c.RangeThen = now.Range, then.Range
 	}
-	return append(out, c)
+	p.Larger = append(p.Larger, c)
+	if then.Less(now) {
+		p.Next = append(p.Next, c)
+	}
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for
 // who places differently there and streams nothing in so many bytes: more is no change.
 func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) {
-	was := p.Next
-	p.Next = nil
+	was, last := p.Larger, int64(-1)
+	p.Next, p.Larger = nil, nil
 	for _, c := range was {
-		c.RAM = min(c.RAM, fits)
-		if c.RAM < p.in.RAM || len(p.Next) > 0 && c.RAM <= p.Next[len(p.Next)-1].RAM {
+		ram := min(c.RAM, fits)
+		if ram < p.in.RAM || ram == last {
 			continue
 		}
-		if q, err := try(c.RAM); err == nil {
-			p.Next = p.change(p.Next, q)
+		last = ram
+		if q, err := try(ram); err == nil {
+			p.change(q)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func Place(in Input) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Next = changes(p)
+	p.changes()
 	return p, nil
 }
 

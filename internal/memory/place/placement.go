@@ -93,10 +93,12 @@ type Placement struct {
 	Cache   Cache    // zero when no experts are on the SSD
 	Decode  Prediction
 	Prefill Prediction
-	Next    []Change // changes that would make decode faster, best first; may be empty
+	Next    []Change // changes that would make decode faster, smallest first; may be empty
+	Larger  []Change // changes with which less is read from the SSD, of which Next are some
 
 	in    Input // with defaults
 	stage []int // the unit of each tensor, numbered densely in the order of use
+	backs []int // of the units of the ring, see [ring.Backs]
 }
 
 // Input returns the input of the plan, with defaults filled in.
@@ -131,9 +133,12 @@ const UnpackedExperts = "unpacked experts"
 // nothing.
 func (p *Placement) Guessed() bool { return p.guessed(&p.Decode) }
 
-func (p *Placement) guessed(r *Prediction) bool {
+func (p *Placement) guessed(r *Prediction) bool { return r.Runs == 0 && p.supposed(r) }
+
+// supposed is guessed whether runs corrected the times or not.
+func (p *Placement) supposed(r *Prediction) bool {
 	assumed := func(rate string) bool { return slices.Contains(p.in.Rates.Assumed, rate) }
-	return r.Runs == 0 && (assumed("ram") || assumed(UnpackedExperts) || r.Limit == limitCompute && assumed("flops") || p.Spills() && assumed("ssd"))
+	return assumed("ram") || assumed(UnpackedExperts) || r.Limit == limitCompute && assumed("flops") || p.Spills() && assumed("ssd")
 }
 
 // UsesVRAM reports whether any tensor is in the memory of a device.

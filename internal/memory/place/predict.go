@@ -2,8 +2,10 @@ package place
 
 import (
 	"math"
+	"slices"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/ring"
 )
 
 // A Limit names the resource that bounds a pass.
@@ -28,11 +30,13 @@ type Prediction struct {
 	// the beginning of a text, which reads no keys and values yet; of a decode pass.
 	Text    int     `json:"text_tokens,omitempty"`
 	Start   float64 `json:"seconds_at_start,omitempty"`
-	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound
+	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound, see [Placement.Limits]
 	SSD     float64 `json:"ssd_seconds"` // for each resource alone
 	RAM     float64 `json:"ram_seconds"`
 	VRAM    float64 `json:"vram_seconds"`
 	Compute float64 `json:"compute_seconds"`
+	// waits is the part of Seconds in which nothing is computed, since weights are not there.
+	waits float64
 	// SSDBytes is read from the SSD by a pass; RAMBytes is read from RAM by the
 	// processor, including streamed weights and cached keys and values. RAM is longer
 	// than reading so many takes, by what is computed with keys and values.
@@ -83,6 +87,7 @@ func (p *Placement) predict() {
 
 func (p *Placement) predictDecode() {
 	n := p.in.Batch
+	p.backs = ring.Backs(p.units(), int(p.Ring.Size))
 	p.Decode = p.pass(n, float64(n), float64(p.in.Text))
 	if p.in.Text > 0 {
 		p.Decode.Text, p.Decode.Start = p.in.Text, p.pass(n, float64(n), 0).Seconds
@@ -146,18 +151,56 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 	if products > 0 && tokens <= fewRows { // measured with as many rows, and reading
 		r.Compute = min(r.Compute, products)
 	}
-	r.Limit = limitNone
+	var by string
+	if r.Bound, by = r.computing(); r.SSD >= r.Bound && r.SSD > 0 {
+		r.Bound, by = r.SSD, string(limitSSD)
+	}
+	r.Limit = Limit(by)
+	busy, chosen := max(r.RAM+r.VRAM, r.Compute, products+reads), rates.chosen(&missed, r.ExpertBytes)
+	ring, idle := p.pipeline(busy, streamed)
+	computing := max(busy, ring-idle)
+	r.Seconds = max(r.Bound, chosen+max(busy, over(streamed, rates.SSD), ring))
+	r.waits = max(0, over(r.Seconds-computing, r.Seconds))
+	return r
+}
+
+// The parts of the time that computing waits for the disk, from which on a pass is limited
+// by that, too, and by nothing else.
+const waitsToo, waitsMost = 0.1, 0.4
+
+// Limits says what a pass is expected to be limited by: the disk, if most of what would make
+// it faster is waiting for that; what computing is limited by; or both, where a prediction
+// is not that sure. It is empty where rates were assumed, or runs showed that they are not
+// those of this machine.
+func (p *Placement) Limits(r *Prediction) string {
+	off := max(r.Correction, over(1, r.Correction))
+	by := string(r.Limit)
+	if r.Limit == limitSSD {
+		_, by = r.computing()
+	}
+	switch {
+	case p.supposed(r) || off > 1+mostError:
+		return ""
+	case r.waits > waitsMost || r.waits > 0 && by == string(limitNone):
+		return string(limitSSD)
+	case r.waits > waitsToo:
+		return by + " and " + string(limitSSD)
+	}
+	return by
+}
+
+// computing returns how long what computes takes, and by what it is limited.
+func (r *Prediction) computing() (most float64, by string) {
+	by = string(limitNone)
 	for _, l := range []struct {
 		seconds float64
 		limit   Limit
-	}{{r.SSD, limitSSD}, {r.RAM, limitRAM}, {r.VRAM, limitVRAM}, {r.Compute, limitCompute}} {
-		if l.seconds > r.Bound {
-			r.Bound, r.Limit = l.seconds, l.limit
+	}{{r.RAM, limitRAM}, {r.VRAM, limitVRAM}, {r.Compute, limitCompute}} {
+		if l.seconds > most {
+			most, by = l.seconds, string(l.limit)
 		}
 	}
-	busy := max(r.RAM+r.VRAM, r.Compute, products+reads)
-	r.Seconds = max(r.Bound, rates.chosen(&missed, r.ExpertBytes)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed)))
-	return r
+	return most, by
 }
 
 // products returns how long products with so many rows take, which read weights meanwhile:
@@ -215,16 +258,16 @@ func over(n, rate float64) float64 {
 type stage struct{ bytes, streamed float64 }
 
 // pipeline simulates a few passes over a ring and returns the duration of the
-// last one. A unit's read starts when the previous read has ended and a slot is
+// last one, and for how long of it nothing is computed. A unit's read starts when the previous read has ended and a slot is
 // free; its computation starts when its read and the previous computation have
 // ended. While both go on, each slows the other down, as was measured.
 //
 //	io       │ A │ C │ E │   │ A …
 //	compute  │ · │ A │ B │ C │ D │ E …     B and D are pinned
-func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
+func (p *Placement) pipeline(busy, ssdBytes float64) (seconds, idle float64) {
 	stages, bytes, streamed := p.stages()
-	if streamed == 0 || bytes == 0 || p.Ring.Slots == 0 {
-		return 0
+	if streamed == 0 || bytes == 0 || p.Ring.Slots == 0 || len(p.backs) == 0 {
+		return 0, 0
 	}
 	const passes = 4
 	r := &p.in.Rates
@@ -233,7 +276,7 @@ func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
 	if r.SSDBusy > 0 && r.RAMBusy > 0 && r.RAM > 0 {
 		reading, computing = max(1, r.SSD/r.SSDBusy), max(1, r.RAM/r.RAMBusy)
 	}
-	var now, before float64
+	var now, before, idleBefore float64
 	all := passes * len(stages)
 	ahead, done, there, used := 0, 0, 0, 0 // stages that the reads and the computing are at; units that were read, and that were used
 	left := func(k int) (io, compute float64) {
@@ -248,7 +291,7 @@ func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
 				io, _ = left(ahead)
 			}
 		}
-		reads, computes := ahead < all && there-used < p.Ring.Slots, stages[done%len(stages)].streamed == 0 || done < ahead
+		reads, computes := ahead < all && used > there-p.backs[there%len(p.backs)], stages[done%len(stages)].streamed == 0 || done < ahead
 		slowRead, slowCompute := 1.0, 1.0
 		if reads && computes {
 			slowRead, slowCompute = reading, computing
@@ -260,7 +303,9 @@ func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
 		if computes {
 			step = min(step, compute*slowCompute)
 		}
-		now += step
+		if now += step; !computes {
+			idle += step
+		}
 		if reads {
 			if io -= step / slowRead; io <= 1e-12 {
 				there++
@@ -278,12 +323,23 @@ func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
 					_, compute = left(done)
 				}
 				if done == (passes-1)*len(stages) {
-					before = now
+					before, idleBefore = now, idle
 				}
 			}
 		}
 	}
-	return now - before
+	return now - before, idle - idleBefore
+}
+
+// units returns the room of the units of the ring, in its order.
+func (p *Placement) units() (out []int) {
+	all := make([]int, p.stageCount())
+	for i := range p.Tensors {
+		if t := &p.Tensors[i]; t.Streamed() {
+			all[p.stage[i]] += int(slotBytes(t.Bytes))
+		}
+	}
+	return slices.DeleteFunc(all, func(n int) bool { return n == 0 })
 }
 
 // stages returns the units in order and their totals.

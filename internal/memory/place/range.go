@@ -13,8 +13,22 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// overlaps reports whether a value may lie in both.
-func (r Range) overlaps(q Range) bool { return r.Low <= q.High && q.Low <= r.High }
+// A Time is how long something takes, and what that is expected to lie between.
+type Time struct {
+	Seconds float64
+	Range
+	Assumed bool // by rates that were not found out
+}
+
+// Less reports whether it is less than another by more than predictions are off. Of one
+// machine's rates both have the errors, unless these were assumed: then what is limited by
+// one may not be by another.
+func (t Time) Less(than Time) bool {
+	if t.Assumed || than.Assumed {
+		return t.High < than.Low
+	}
+	return t.Seconds*(1+OwnError) < than.Seconds*(1-OwnError)
+}
 
 // Uncertainties are parts of a predicted time.
 const (

@@ -1,6 +1,7 @@
 package place_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -159,6 +160,58 @@ func TestAfterText(t *testing.T) {
 	}
 }
 
+// TestLimits: a pass is limited by the disk as far as computing waits for it, whichever alone
+// would take longer; where the waits are few, by both; and by nothing that is known where
+// rates were assumed, or runs took far longer or shorter.
+func TestLimits(t *testing.T) {
+	in := streamed(700 << 20)
+	for rate, want := range map[float64]string{1e9: "ssd", 3.6e9: "ram and ssd", 20e9: "ram"} {
+		in.Rates = place.Rates{SSD: rate, RAM: 10e9}
+		p := decodeOf(t, in)
+		if got := p.Limits(&p.Decode); got != want {
+			t.Errorf("a disk of %g bytes a second: limited by %q, want %q (%+v)", rate, got, want, p.Decode)
+		}
+		in.Rates.Assumed = []string{"ssd"}
+		if p := decodeOf(t, in); p.Limits(&p.Decode) != "" {
+			t.Errorf("assumed rates: limited by %q", p.Limits(&p.Decode))
+		}
+	}
+	in.Rates = place.Rates{SSD: 1e9, RAM: 10e9, Measured: []string{"ssd", "ram"}}
+	class := decodeOf(t, in).Class()
+	for ratio, want := range map[float64]string{0.7: "", 0.9: "ssd", 1.2: "ssd", 1.3: ""} {
+		in.Corrections = []place.Correction{{Class: class, Ratio: ratio, Runs: 1}}
+		if p := decodeOf(t, in); p.Limits(&p.Decode) != want {
+			t.Errorf("runs took %g times as long: limited by %q, want %q", ratio, p.Limits(&p.Decode), want)
+		}
+	}
+}
+
+// TestRingPage: a ring of a part of a page or more is whole pages, the same for what is
+// placed, for the floor and for the sum.
+func TestRingPage(t *testing.T) {
+	in := streamed(700 << 20)
+	in.RingPage = 64 << 20
+	p := decodeOf(t, in)
+	if p.Ring.Size == 0 || p.Ring.Size%in.RingPage != 0 || p.RAM() > in.RAM {
+		t.Errorf("a ring of %d bytes, %d in all", p.Ring.Size, p.RAM())
+	}
+	in.RAM = 1
+	_, err := place.Place(in)
+	low, ok := errors.AsType[*place.FloorError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	in.RAM = low.Floor
+	if p := decodeOf(t, in); p.Ring.Size%in.RingPage != 0 || p.RAM() > in.RAM {
+		t.Errorf("at the floor: a ring of %d bytes, %d in all", p.Ring.Size, p.RAM())
+	}
+	in.RingPage = 1 << 40
+	in.RAM = 700 << 20
+	if p := decodeOf(t, in); p.Ring.Size >= 700<<20 {
+		t.Errorf("a small part of a page became %d bytes", p.Ring.Size)
+	}
+}
+
 // More RAM is advised only if a pass will surely be faster.
 func TestNextIsSilent(t *testing.T) {
 	in := streamed(500 << 20)
@@ -167,14 +220,14 @@ func TestNextIsSilent(t *testing.T) {
 		t.Fatal("nothing is advised")
 	}
 	for _, c := range p.Next {
-		if c.RangeThen.High >= c.Range.Low {
-			t.Errorf("%s: ranges overlap", c)
+		if c.SecondsThen*(1+place.OwnError) >= c.Seconds*(1-place.OwnError) {
+			t.Errorf("%s: it may be no faster", c)
 		}
 	}
 	in.RAM = 900 << 20 // few tensors are streamed, from a disk that is faster than memory
 	in.Rates.SSD = 20e9
-	if p := decodeOf(t, in); len(p.Next) != 0 || !p.Spills() {
-		t.Errorf("%v", p.Next)
+	if p := decodeOf(t, in); len(p.Next) != 0 || len(p.Larger) != 1 || p.Larger[0].SSDBytes != 0 {
+		t.Errorf("%v, %v", p.Next, p.Larger)
 	}
 }
 

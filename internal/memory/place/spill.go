@@ -115,11 +115,14 @@ func (s *spill) ringOf(streamed []int, slots int) Ring {
 	for _, i := range streamed {
 		of[s.b.stage[i]] += slotBytes(s.b.out[i].Bytes)
 	}
-	return ringFor(of, slots)
+	return s.b.in.ringFor(of, slots)
 }
 
+// leastOfPage is the part of a page that a ring must have to be rounded up to one.
+const leastOfPage = 4
+
 // ringFor makes a ring for units of the given sizes.
-func ringFor(units []int64, slots int) Ring {
+func (in *Input) ringFor(units []int64, slots int) Ring {
 	var r Ring
 	top := make([]int64, slots) // largest last
 	for _, n := range units {
@@ -136,6 +139,9 @@ func ringFor(units []int64, slots int) Ring {
 	}
 	if r.Largest = top[slots-1]; r.Units > 0 {
 		r.Slots = slots
+	}
+	if p := in.RingPage; p > 0 && r.Size >= p/leastOfPage {
+		r.Size = (r.Size + p - 1) / p * p
 	}
 	return r
 }
@@ -290,7 +296,7 @@ func (s *spill) option(slots int, size int64) (option, bool) {
 		}
 		rests[k] = rest
 	}
-	o.ring = ringFor(rests, slots)
+	o.ring = s.b.in.ringFor(rests, slots)
 	o.need += o.ring.Bytes()
 	return o, true
 }

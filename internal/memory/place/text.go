@@ -104,8 +104,12 @@ func (p *Placement) writePrediction(b *strings.Builder, name, unit string, r *Pr
 	if p.guessed(r) { // which promises nothing
 		within = ""
 	}
-	fmt.Fprintf(b, "%-8s %s s%s %s, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
-		seconds(r.PerToken()), within, unit, seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+	limits := p.Limits(r)
+	if limits != "" {
+		limits = ", limited by " + limits
+	}
+	fmt.Fprintf(b, "%-8s %s s%s %s, %s s a pass of %d%s (ssd %s, ram %s, compute %s", name,
+		seconds(r.PerToken()), within, unit, seconds(r.Seconds), r.Tokens, limits, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
 	if r.VRAM > 0 {
 		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
 	}

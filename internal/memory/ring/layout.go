@@ -99,17 +99,38 @@ type slot struct {
 // place assigns places in n bytes to units of the given sizes: consecutively,
 // wrapping to the start at the end of each lap. Of the possible lap lengths it
 // takes the one with the largest read-ahead at the worst unit, which is usually
-// where a pass ends and the next begins.
+// where a pass ends and the next begins, and then of all units together.
 func place(sizes []int, n int) []slot {
 	var best []slot
-	most := -1
-	for _, lap := range laps(sizes, n) {
-		slots := placeIn(sizes, lap)
-		if ahead := leastAhead(slots); ahead > most {
-			best, most = slots, ahead
+	least, all := -1, 0
+	try := func(slots []slot) {
+		if l, a := readAhead(slots); l > least || l == least && a > all {
+			best, least, all = slots, l, a
 		}
 	}
+	for _, lap := range laps(sizes, n) {
+		try(placeIn(sizes, lap, 0))
+	}
+	sum := 0
+	for _, size := range sizes {
+		sum += size
+	}
+	for few := (sum + n - 1) / n; few <= (2*sum+n-1)/n && few <= len(sizes); few++ { // of which all are about as long
+		try(placeIn(sizes, n, (sum+few-1)/few))
+	}
 	return best
+}
+
+// Backs returns for each unit of the given sizes, in a ring of n bytes, how many units
+// earlier in the cycle the one stands that is released before it is read.
+func Backs(sizes []int, n int) (out []int) {
+	if len(sizes) == 0 || n <= 0 {
+		return nil
+	}
+	for _, s := range place(sizes, n) {
+		out = append(out, s.back)
+	}
+	return out
 }
 
 // laps returns candidate lap lengths: the ends of units between n/2 and n,
@@ -137,15 +158,18 @@ func laps(sizes []int, n int) []int {
 	return out[:min(len(out), tries)]
 }
 
-func placeIn(sizes []int, lap int) []slot {
+// placeIn places units in laps of so many bytes at most. If each is not 0, a lap ends nearest
+// to where that many for each so far do.
+func placeIn(sizes []int, lap, each int) []slot {
 	slots := make([]slot, len(sizes))
-	at := 0
+	at, sum, end := 0, 0, each
 	for i, n := range sizes {
-		if at+n > lap {
+		if at+n > lap || each > 0 && at > 0 && sum+n/2 >= end {
 			at = 0
+			end += each
 		}
 		slots[i] = slot{at: at, size: n}
-		at += n
+		at, sum = at+n, sum+n
 	}
 	for i := range slots {
 		s := &slots[i]
@@ -159,20 +183,20 @@ func placeIn(sizes []int, lap int) []slot {
 	return slots
 }
 
-// leastAhead returns the smallest distance in bytes, over all units, between a
-// unit and the one it waits for: the bytes in use or ready when its read starts.
-func leastAhead(slots []slot) int {
-	least := -1
+// readAhead returns the distance in bytes between a unit and the one it waits for, which are
+// in use or ready when its read starts: the smallest of all units, and their sum.
+func readAhead(slots []slot) (least, all int) {
+	least = -1
 	for i := range slots {
 		ahead := 0
 		for d := 1; d < slots[i].back; d++ {
 			ahead += slots[(i-d+len(slots))%len(slots)].size
 		}
-		if least < 0 || ahead < least {
+		if all += ahead; least < 0 || ahead < least {
 			least = ahead
 		}
 	}
-	return least
+	return least, all
 }
 
 // A piece is one read.

@@ -151,6 +151,9 @@ func New(c Config) (*Ring, error) {
 	for i := range slots {
 		used = max(used, slots[i].at+slots[i].size)
 	}
+	if whole := (used + ledger.HugePage - 1) / ledger.HugePage * ledger.HugePage; whole <= c.Bytes {
+		used = whole // the last page, too
+	}
 	var err error
 	if r.block, err = ledger.NewHugeBlock(c.Account, ledger.Streamed, used); err != nil {
 		return nil, fmt.Errorf("ring: %w", err)

@@ -20,6 +20,7 @@ type budgetInputs struct {
 	MaxTier       *memory.Tier       `json:"max_tier"`
 	RequireGPU    bool               `json:"require_gpu"`
 	Slots         int                `json:"slots"`
+	RingPage      int64              `json:"ring_page,omitempty"`
 	Rates         place.Rates        `json:"rates"`
 	Corrections   []place.Correction `json:"corrections,omitempty"`
 	Packed        bool               `json:"packed,omitempty"`
@@ -55,7 +56,7 @@ type budgetAmount struct {
 func budgetInputsOf(in place.Input) budgetInputs {
 	out := budgetInputs{
 		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, RingPage: in.RingPage, Rates: in.Rates, Corrections: in.Corrections,
 		Packed: in.Packed, Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
@@ -88,7 +89,7 @@ func classOf(name string) (place.Class, error) {
 
 func (in budgetInputs) input() (place.Input, error) {
 	out := place.Input{
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, RingPage: in.RingPage, Rates: in.Rates, Corrections: in.Corrections,
 		Packed: in.Packed, Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {

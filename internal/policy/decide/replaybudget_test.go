@@ -18,7 +18,7 @@ func TestBudgetInputsWhole(t *testing.T) {
 	in := place.Input{
 		Tensors: []place.Tensor{{Name: "a", Sources: []string{"b"}, Bytes: 1, Class: place.Expert, Uses: 1, PerToken: 1, Window: 1, Effort: 1, ByRow: true, RowBytes: 1, Experts: 1, Unit: 1, Held: "c"}},
 		Files:   []place.Part{{Name: "f", Bytes: 1}}, RAM: 1, SSD: 1, Devices: []place.Device{{ID: "d", Bytes: 1}}, Reserves: []place.Reserve{{Name: "r", Bytes: 1}},
-		Pins: []place.Pin{pin}, MaxTier: new(memory.SSD), RequireGPU: true, Slots: 3, Rates: place.Rates{SSD: 1, Chosen: place.ChosenRate{Each: 1}},
+		Pins: []place.Pin{pin}, MaxTier: new(memory.SSD), RequireGPU: true, Slots: 3, RingPage: 1, Rates: place.Rates{SSD: 1, Chosen: place.ChosenRate{Each: 1}},
 		Corrections: []place.Correction{{Class: "c", Ratio: 1, Runs: 1}}, Packed: true, Batch: 1, Text: 1, Chunk: 1, FLOP: 1,
 	}
 	whole := func(v reflect.Value) {
