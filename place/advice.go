@@ -105,23 +105,37 @@ func (r *LastRun) fastest() bool {
 	return now > 0 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds < now })
 }
 
+// lessRead is the part of what is read now from which on less is worth advising.
+const lessRead = 0.9
+
 // lessDisk advises to read less: with a larger budget, or of smaller weights.
 func (r *LastRun) lessDisk() {
 	if r.Form != "streamed" { // but it was, for most of the time
 		r.help("", "end programs that use memory: weights are streamed only while it is short, and the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
 		return
 	}
+	if _, pinned := r.flag("pin"); pinned && r.Need <= r.Room {
+		r.help(r.command(RunFlag{Name: "pin"}), "leave out --pin: with all weights in memory the process needs %s, and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
+		return
+	}
+	if !r.larger() {
+		r.smaller()
+	}
+}
+
+// larger advises the largest budget that there is room for, if less is read in it.
+func (r *LastRun) larger() bool {
 	for _, x := range slices.Backward(r.Larger) {
-		if x.RAM <= r.Room {
+		if x.RAM <= r.Room && float64(x.Read) <= lessRead*r.ReadBytes {
 			what := "a larger budget, "
 			if !strings.HasPrefix(x.What, "+") { // of what a plan file left unused
 				what = ""
 			}
 			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "%s%s: %s are read for each %s, in place of %s", what, x.What, spelling.Size(x.Read), r.unit(), spelling.Size(int64(r.ReadBytes)))
-			return
+			return true
 		}
 	}
-	r.smaller()
+	return false
 }
 
 // lessMemory advises a model that is mapped and does not fit: to stream it, if it was not
@@ -232,7 +246,13 @@ func (r *LastRun) smallerType() (string, float64) {
 // smaller advises a smaller type of weights, if there is one.
 func (r *LastRun) smaller() {
 	to, bits := r.smallerType()
-	if to == "" {
+	switch {
+	case to == "" && r.larger():
+		return
+	case to == "" && r.Bound == "disk":
+		r.help("", "nothing: weights are %s already, and what a %s reads of them from the disk has no room in memory", r.WeightType, r.unit())
+		return
+	case to == "":
 		r.help("", "nothing: weights are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
 		return
 	}

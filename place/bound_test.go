@@ -178,6 +178,22 @@ var judged = []struct {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes
 	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: at most 8.5 MiB are read for each token, in place of 16 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
 	{"disk, all are read", func(r *place.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
+	{"disk, by a pin", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
+		had(r, "pin=blk.1=ssd", "ctx=64")
+	}, roofs, "disk", "", "leave out --pin: with all weights in memory the process needs 2 GiB, and may have 20 GiB|atenia run m.gguf --ctx 64"},
+	{"disk, a pin of what has no room", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.Need = "streamed", 600<<20, 0.08, 0.07, 24*gib
+		had(r, "pin=blk.1=ssd")
+	}, roofs, "disk", "", "weights of type q4_k_m"},
+	{"disk, a larger budget that reads as much", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 600<<20, 0.08, 0.07, "Q4_K"
+		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 550 << 20}}
+	}, roofs, "disk", "", "nothing: weights are Q4_K already, and what a token reads of them from the disk has no room in memory"},
+	{"memory, and a little of the disk", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 60<<20, 0.08, 0.015, "Q4_K"
+		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 0}}
+	}, roofs, "memory", "", "a larger budget, +1 GiB RAM: 0 B are read for each token, in place of 60 MiB|atenia run m.gguf --budget ram=2147483648"},
 	{"not measured", func(*place.LastRun) {}, place.RunRoofs{}, "none", "1 GiB of weights for each token are 10.74 GB/s, and products 10.00 GFLOP/s: what this machine can was not measured", "nothing: "},
 	{"packing is faster, and was not done", func(r *place.LastRun) {
 		unpacked(r, 3*gib, false)

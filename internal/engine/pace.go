@@ -22,6 +22,7 @@ type pace struct {
 	past  [128]int             // tokens of their sequences, each
 	watch func(sched.StepInfo) // is told of all steps, too; nil = nobody is
 
+	moved   bool          // weights did, so that what was predicted for them was not measured for
 	offered time.Duration // to the threads of all steps, which took delay without a processor
 	packing time.Duration // of passes, all threads together
 	before  waited        // before these steps
@@ -112,7 +113,7 @@ func (e *Engine) remember() {
 	if !ok || dir == "" {
 		return
 	}
-	if !e.pace.alone() || !e.pace.packed() {
+	if e.pace.moved || !e.pace.alone() || !e.pace.packed() {
 		return
 	}
 	if pl == nil { // mapped: as if everything was held

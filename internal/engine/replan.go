@@ -296,6 +296,7 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	}
 	e.begin()
 	e.learnForm()
+	e.pace.moved = true
 	e.pace.restart()
 	return x, nil
 }
