@@ -2,75 +2,16 @@ package atenia
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strings"
 
 	"atenia/internal/engine"
-	"atenia/internal/memory/place"
-	"atenia/internal/spelling"
+	"atenia/place"
 )
-
-// A Verdict says how a model runs in a memory.
-type Verdict string
-
-// The verdicts, best first.
-const (
-	VerdictFits    Verdict = "fits"    // all weights stay in memory
-	VerdictStreams Verdict = "streams" // some are read from the disk for every token
-	VerdictMaps    Verdict = "maps"    // all are mapped: what does not stay in memory is read when it is used
-	VerdictCannot  Verdict = "cannot"  // not even that is possible
-)
-
-// An Outcome is what becomes of a model in a memory.
-type Outcome struct {
-	Verdict Verdict `json:"verdict"`
-	// Seconds is how long a token takes, or of an encoder a text of Text tokens, and Low
-	// to High what that is expected to lie between; 0 if the model cannot run. Runs says
-	// how many runs of its kind they were corrected by.
-	Seconds float64 `json:"seconds"`
-	// After is the tokens of a sequence that a token takes Seconds after: half of a
-	// context; Start is the seconds of one at the beginning. Keys and values make the
-	// difference.
-	After   int     `json:"after_tokens,omitempty"`
-	Start   float64 `json:"seconds_at_start,omitempty"`
-	Low     float64 `json:"seconds_low"`
-	High    float64 `json:"seconds_high"`
-	Text    int     `json:"text_tokens,omitempty"` // 0 of a model that generates
-	Assumed bool    `json:"assumed,omitempty"`     // rates that set Seconds were neither measured nor given
-	Runs    int     `json:"corrected_by_runs,omitempty"`
-	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
-	SSD     int64   `json:"ssd_bytes"`            // that a token reads
-	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least; of one that is mapped, to be streamed
-	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed, or has room for fewer or shorter sequences
-	Whole   int     `json:"whole,omitempty"`      // sequences with room for whole contexts at once; 0 = one was asked about
-	Context int     `json:"context,omitempty"`    // tokens up to which a sequence has room, if that is not a whole context
-}
-
-// A Remedy makes a verdict better, or a token faster by more than predictions
-// are off.
-type Remedy struct {
-	What    string  `json:"what"`
-	Command string  `json:"command"`
-	Then    Outcome `json:"then"`
-}
-
-// An Advice says how a model runs in a memory, and what would help.
-type Advice struct {
-	Model string `json:"model"`
-	RAM   int64  `json:"ram"` // that was asked about
-	Outcome
-	Fit int64 `json:"ram_to_fit"` // memory with which all weights stay there
-	// Remedies are what would help, cheapest first; at most three.
-	Remedies []Remedy `json:"remedies"`
-	Notes    []string `json:"notes,omitempty"` // about the model's files and the context
-}
 
 // Advise says how a model runs in the memory of [Config.Budget], or without one in
 // what is free now: how long a token takes, what limits it, and what would help.
 // Headers are read, and for half a second a file of the model, to measure how
 // fast that is; [PlacementRules.NoProbe] prevents it.
-func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
+func Advise(ctx context.Context, path string, c *Config) (*place.Advice, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -81,64 +22,15 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 	if err != nil {
 		return nil, publish(err)
 	}
-	return &Advice{Model: a.Path, RAM: a.RAM, Outcome: newOutcome(a.Now), Fit: a.Fit,
-		Remedies: convertAll(a.Remedies, func(r engine.Remedy) Remedy { return Remedy{r.What, r.Command, newOutcome(r.Then)} }), Notes: a.Notes}, nil
+	return &place.Advice{Model: a.Path, RAM: a.RAM, Outcome: newOutcome(a.Now), Fit: a.Fit,
+		Remedies: convertAll(a.Remedies, func(r engine.Remedy) place.Remedy {
+			return place.Remedy{What: r.What, Command: r.Command, Then: newOutcome(r.Then)}
+		}), Notes: a.Notes}, nil
 }
 
-func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.After, o.Start, o.Range.Low, o.Range.High, o.Text, o.Assumed, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
-}
-
-// String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
-func (o *Outcome) String() string { return string(o.Verdict) + ": " + o.numbers() }
-
-func (o *Outcome) numbers() string {
-	switch o.Verdict {
-	case VerdictCannot:
-		return o.Why
-	case VerdictMaps:
-		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
+func newOutcome(o engine.Outcome) place.Outcome {
+	return place.Outcome{
+		Verdict: place.Verdict(o.Verdict), Seconds: o.Seconds, After: o.After, Start: o.Start, Low: o.Range.Low, High: o.Range.High, Text: o.Text, Assumed: o.Assumed,
+		Runs: o.Runs, Limit: o.Limit, SSD: o.SSD, RAM: o.RAM, Why: o.Why, Whole: o.Whole, Context: o.Context,
 	}
-	about := engine.ByAssumed(o.Assumed)
-	if about == "" {
-		about = fmt.Sprintf(" (%s–%s)", place.Seconds(o.Low), place.Seconds(o.High))
-	}
-	s := fmt.Sprintf("%s s a %s%s%s", place.Seconds(o.Seconds), engine.Unit(o.Text), about, place.Where(o.After, o.Seconds, o.Start))
-	if o.Limit != "" {
-		s += ", limited by " + o.Limit
-	}
-	if o.Verdict == VerdictStreams {
-		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
-	}
-	if o.Why != "" {
-		s += ", " + o.Why
-	}
-	if o.Runs > 0 {
-		s += ", corrected by " + spelling.Count(o.Runs, "run")
-	}
-	return s
-}
-
-// WriteText prints the verdict, and the remedies with the commands.
-func (a *Advice) WriteText(w io.Writer) error {
-	var b strings.Builder
-	verb := string(a.Verdict)
-	if a.Verdict == VerdictCannot {
-		verb = "cannot run"
-	}
-	fmt.Fprintf(&b, "%s %s in %s: %s\n", spelling.Line(a.Model), verb, spelling.Size(a.RAM), a.numbers())
-	if a.Verdict != VerdictFits {
-		fmt.Fprintf(&b, "all of it fits in %s\n", spelling.Size(a.Fit))
-	}
-	for i, r := range a.Remedies {
-		fmt.Fprintf(&b, "%d. %s\n   %s\n   %s\n", i+1, r.What, r.Command, r.Then.String())
-	}
-	if len(a.Remedies) == 0 {
-		b.WriteString("nothing that could be changed helps by more than predictions are off\n")
-	}
-	for _, line := range a.Notes {
-		fmt.Fprintf(&b, "note: %s\n", line)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -10,11 +10,12 @@ import (
 	"atenia"
 	"atenia/internal/golden"
 	"atenia/internal/golden/await"
+	"atenia/place"
 )
 
 // advised returns the advice about a small model in a memory with steps of so many
 // tokens, and its placement there, nil if there is none.
-func advised(t *testing.T, ram int64, tokens int) (*atenia.Advice, *atenia.Placement) {
+func advised(t *testing.T, ram int64, tokens int) (*place.Advice, *atenia.Placement) {
 	t.Helper()
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	c := &atenia.Config{
@@ -30,7 +31,7 @@ func advised(t *testing.T, ram int64, tokens int) (*atenia.Advice, *atenia.Place
 		t.Fatal(err)
 	}
 	pl, err := p.Place()
-	if (err == nil) != (a.Verdict != atenia.VerdictCannot) {
+	if (err == nil) != (a.Verdict != place.VerdictCannot) {
 		t.Errorf("%d bytes: %s, and placing: %v", ram, a.Verdict, err)
 	}
 	return a, pl
@@ -50,11 +51,11 @@ func TestAdvise(t *testing.T) {
 
 func testAdvise(t *testing.T, tokens int) {
 	type answer struct {
-		*atenia.Advice
+		*place.Advice
 		placed *atenia.Placement
 	}
 	known := map[int64]answer{} // of each memory asked about, several times some
-	advised := func(t *testing.T, ram int64, tokens int) (*atenia.Advice, *atenia.Placement) {
+	advised := func(t *testing.T, ram int64, tokens int) (*place.Advice, *atenia.Placement) {
 		t.Helper()
 		if _, ok := known[ram]; !ok {
 			a, pl := advised(t, ram, tokens)
@@ -63,15 +64,15 @@ func testAdvise(t *testing.T, tokens int) {
 		return known[ram].Advice, known[ram].placed
 	}
 	all, _ := advised(t, 1<<30, tokens)
-	if all.Verdict != atenia.VerdictFits || all.RAM != 1<<30 || all.Fit >= 1<<30 {
+	if all.Verdict != place.VerdictFits || all.RAM != 1<<30 || all.Fit >= 1<<30 {
 		t.Fatalf("%+v", all)
 	}
 	none, _ := advised(t, 1000, tokens)
-	if none.Verdict != atenia.VerdictCannot || none.Why == "" || none.Outcome.RAM <= 1000 {
+	if none.Verdict != place.VerdictCannot || none.Why == "" || none.Outcome.RAM <= 1000 {
 		t.Fatalf("%+v", none)
 	}
-	rank := map[atenia.Verdict]int{atenia.VerdictFits: 0, atenia.VerdictStreams: 1, atenia.VerdictCannot: 2}
-	seen := map[atenia.Verdict]int{}
+	rank := map[place.Verdict]int{place.VerdictFits: 0, place.VerdictStreams: 1, place.VerdictCannot: 2}
+	seen := map[place.Verdict]int{}
 	least, steps := none.Outcome.RAM, int64(12)
 	if await.Long() {
 		steps = 40
@@ -83,13 +84,13 @@ func testAdvise(t *testing.T, tokens int) {
 	for _, ram := range memories {
 		a, pl := advised(t, ram, tokens)
 		seen[a.Verdict]++
-		if (a.Verdict == atenia.VerdictFits) != (ram >= all.Fit) || (a.Verdict == atenia.VerdictCannot) != (ram < least) {
+		if (a.Verdict == place.VerdictFits) != (ram >= all.Fit) || (a.Verdict == place.VerdictCannot) != (ram < least) {
 			t.Errorf("%d bytes, at least %d, %d to fit: %s", ram, least, all.Fit, a.Verdict)
 		}
 		if pl != nil {
 			for _, x := range pl.Next {
 				then, at := advised(t, x.RAM, tokens)
-				if x.Fits != (then.Verdict == atenia.VerdictFits) || at.Decode.Seconds != x.SecondsThen || x.Fits && x.RAM != all.Fit {
+				if x.Fits != (then.Verdict == place.VerdictFits) || at.Decode.Seconds != x.SecondsThen || x.Fits && x.RAM != all.Fit {
 					t.Errorf("%d bytes: %+v: %s, %g s; all fits in %d", ram, x, then.Verdict, at.Decode.Seconds, all.Fit)
 				}
 			}
@@ -102,7 +103,7 @@ func testAdvise(t *testing.T, tokens int) {
 				t.Errorf("%s: %s is no remedy", a.Outcome.String(), r.Then.String())
 			}
 		}
-		if n := len(a.Remedies); a.Verdict == atenia.VerdictStreams && n > 0 && strings.Contains(a.Remedies[n-1].What, "of memory") {
+		if n := len(a.Remedies); a.Verdict == place.VerdictStreams && n > 0 && strings.Contains(a.Remedies[n-1].What, "of memory") {
 			if got, _ := advised(t, all.Fit+1<<20, tokens); got.Verdict != a.Remedies[n-1].Then.Verdict {
 				t.Errorf("more memory: %s, promised %s", got.Verdict, a.Remedies[n-1].Then.Verdict)
 			}
@@ -122,7 +123,7 @@ func testAdvise(t *testing.T, tokens int) {
 func TestRunsCorrect(t *testing.T) {
 	c := &atenia.Config{Context: 64, Placement: atenia.PlacementRules{ProfileDir: t.TempDir()}}
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
-	predicted := func() atenia.Prediction {
+	predicted := func() place.Prediction {
 		t.Helper()
 		p, err := atenia.OpenPlan(path, c)
 		if err != nil {
@@ -219,7 +220,7 @@ func TestAdviseBatch(t *testing.T) {
 			Placement: atenia.PlacementRules{Batch: batch, Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		}
 	}
-	advise := func(ram int64, batch int) *atenia.Advice {
+	advise := func(ram int64, batch int) *place.Advice {
 		t.Helper()
 		a, err := atenia.Advise(t.Context(), path, within(ram, batch))
 		if err != nil {
@@ -231,7 +232,7 @@ func TestAdviseBatch(t *testing.T) {
 	each := (all - one) / 3
 	for n := 1; n <= 4; n++ {
 		a := advise(one+each*int64(n-1)+each/2, 4)
-		if a.Verdict != atenia.VerdictFits || a.Whole != n || strings.Contains(a.Outcome.String(), strconv.Itoa(n)+" of 4 sequences") != (n < 4) {
+		if a.Verdict != place.VerdictFits || a.Whole != n || strings.Contains(a.Outcome.String(), strconv.Itoa(n)+" of 4 sequences") != (n < 4) {
 			t.Errorf("room for %d: %d, %s", n, a.Whole, a.Outcome.String())
 		}
 	}

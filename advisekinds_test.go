@@ -7,13 +7,14 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // TestAdviseKinds: models that do not generate text are advised about what they do: an
 // encoder about a text that it can read, computed in one step however long steps are, and
 // an ear to transcribe.
 func TestAdviseKinds(t *testing.T) {
-	advise := func(name string, tokens int, ram int64) *atenia.Advice {
+	advise := func(name string, tokens int, ram int64) *place.Advice {
 		t.Helper()
 		a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), name), &atenia.Config{
 			BatchTokens: tokens, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/place"
 )
 
 func TestParseBudget(t *testing.T) {
@@ -32,7 +33,7 @@ func TestParseBudget(t *testing.T) {
 func TestBudgetRefused(t *testing.T) {
 	for _, b := range []atenia.Budget{{RAM: 1}, {RAM: -1}, {RAM: 1 << 40, VRAM: 1}} {
 		_, err := atenia.Open(t.Context(), "", &atenia.Config{Budget: b})
-		if e, ok := errors.AsType[*atenia.FloorError](err); ok && b.RAM == 1 && e.Floor > 1 {
+		if e, ok := errors.AsType[*place.FloorError](err); ok && b.RAM == 1 && e.Floor > 1 {
 			continue
 		}
 		if _, ok := errors.AsType[*atenia.ConfigError](err); !ok {

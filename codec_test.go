@@ -14,6 +14,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // coding is a copy of a model of floats that does not fit its budget.
@@ -42,7 +43,7 @@ func newCoding(t *testing.T) *coding {
 		t.Fatal(err)
 	}
 	_, err = p.Place()
-	floor, ok := errors.AsType[*atenia.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestCodec(t *testing.T) {
 		}
 		if strings.HasPrefix(s.Codec, "planehuff: as asked ("+file) {
 			used++
-			if !slices.ContainsFunc(s.Lanes, func(l atenia.LaneWork) bool { return l.Lane == "Transfer" && l.Tasks > 0 }) {
+			if !slices.ContainsFunc(s.Lanes, func(l place.LaneWork) bool { return l.Lane == "Transfer" && l.Tasks > 0 }) {
 				t.Errorf("nothing was decoded: %+v", s.Lanes)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/place"
 )
 
 func parity(name string) string { return filepath.Join("testdata", "golden", "parity", name) }
@@ -141,7 +142,7 @@ func TestDraftTokens(t *testing.T) {
 // TestDraftPlanned: a placement leaves room for the draft model, and says so; a budget
 // that has none is refused with what it needs.
 func TestDraftPlanned(t *testing.T) {
-	least := func(draft string) (floor int64, parts []atenia.Part) {
+	least := func(draft string) (floor int64, parts []place.Part) {
 		t.Helper()
 		cfg := &atenia.Config{Context: 256, Draft: draft, Budget: atenia.Budget{RAM: 1 << 17}}
 		cfg.Budget.Reserve.Runtime = 1 << 16 // what is measured grows by what other tests of the process leave
@@ -150,7 +151,7 @@ func TestDraftPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = p.Place()
-		e, ok := errors.AsType[*atenia.FloorError](err)
+		e, ok := errors.AsType[*place.FloorError](err)
 		if !ok {
 			t.Fatalf("%v", err)
 		}
@@ -158,7 +159,7 @@ func TestDraftPlanned(t *testing.T) {
 	}
 	without, _ := least("")
 	with, parts := least(parity("qwen3"))
-	i := slices.IndexFunc(parts, func(p atenia.Part) bool { return strings.Contains(p.Name, "draft model") })
+	i := slices.IndexFunc(parts, func(p place.Part) bool { return strings.Contains(p.Name, "draft model") })
 	if i < 0 || with-without != parts[i].Bytes {
 		t.Errorf("a floor of %d bytes without, %d with a draft model: %v", without, with, parts)
 	}

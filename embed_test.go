@@ -15,6 +15,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // Vectors of any model's hidden states compare texts; those of an encoder that was
@@ -278,7 +279,7 @@ func TestEmbedStreamed(t *testing.T) {
 	}
 	cfg, folder := &atenia.Config{Budget: atenia.Budget{RAM: 1, Reserve: atenia.Reserve{Runtime: 1 << 16}}}, filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta")
 	_, err = atenia.Open(t.Context(), folder, cfg)
-	floor, ok := errors.AsType[*atenia.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatal(err)
 	}

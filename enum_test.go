@@ -6,17 +6,18 @@ import (
 
 	"atenia"
 	"atenia/internal/memory"
-	"atenia/internal/memory/place"
+	core "atenia/internal/memory/place"
 	"atenia/internal/sample"
+	"atenia/place"
 )
 
 // The values of named types have the names of the rooms they are converted to
 // and from by number.
 func TestEnumNames(t *testing.T) {
 	for _, c := range []struct{ ours, theirs fmt.Stringer }{
-		{atenia.TierVRAM, memory.VRAM}, {atenia.TierRAM, memory.RAM}, {atenia.TierSSD, memory.SSD},
-		{atenia.ClassWeight, place.Weight}, {atenia.ClassExpert, place.Expert}, {atenia.ClassTable, place.Table},
-		{atenia.ClassVector, place.Vector}, {atenia.ClassKV, place.KV}, {atenia.ClassBuffer, place.Buffer},
+		{place.TierVRAM, memory.VRAM}, {place.TierRAM, memory.RAM}, {place.TierSSD, memory.SSD},
+		{place.ClassWeight, core.Weight}, {place.ClassExpert, core.Expert}, {place.ClassTable, core.Table},
+		{place.ClassVector, core.Vector}, {place.ClassKV, core.KV}, {place.ClassBuffer, core.Buffer},
 		{atenia.StagePenalties, sample.Penalties}, {atenia.StageDRY, sample.DryStage}, {atenia.StageTopK, sample.TopK},
 		{atenia.StageTypical, sample.Typical}, {atenia.StageTopP, sample.TopP}, {atenia.StageMinP, sample.MinP},
 		{atenia.StageTemperature, sample.Temperature},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"atenia/internal/engine"
-	"atenia/internal/memory"
-	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/model/text"
 	"atenia/internal/sample"
@@ -87,46 +85,6 @@ func (e *TemplateError) Error() string {
 	return "the model's chat template does not take the conversation: " + e.Message
 }
 
-// A FloorError says that a budget is smaller than the model can run with. Floor is
-// the smallest that would do, so a program can offer it:
-//
-//	if e, ok := errors.AsType[*atenia.FloorError](err); ok {
-//		cfg.Budget.RAM = e.Floor
-//	}
-type FloorError struct {
-	Tier   Tier
-	Device string // of [TierVRAM]
-	Budget int64  // bytes that were given
-	Floor  int64  // bytes that would do
-	Parts  []Part // what makes up the floor, largest first
-	Why    string // which rule makes it the floor
-	// Auto says that Budget is the memory that there is, and Maps that [Open] maps the
-	// model there: Floor is then what streaming it needs.
-	Auto, Maps bool
-	// Most is what this process can have of RAM, when a model is opened within a budget:
-	// if Floor is more than that, no budget helps here. Asked is what was asked for, if
-	// Budget is less because of it. 0 = not known: the memory may be another machine's.
-	Most, Asked int64
-	// Unbound says that [Open] maps the model here if there is no budget.
-	Unbound bool
-	// Context is how many tokens have room where the model is mapped, if that is less
-	// than its whole context; 0 = all have.
-	Context int
-}
-
-// A Part is a share of a sum of bytes.
-type Part struct {
-	Name  string
-	Bytes int64
-}
-
-// Error implements error.
-func (e *FloorError) Error() string {
-	b := place.FloorError{Tier: memory.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why, Asked: e.Asked}
-	b.Parts = convertAll(e.Parts, func(p Part) place.Part { return place.Part(p) })
-	return b.Error()
-}
-
 // A ChangedError says that another program wrote to a file of a model while it was
 // open. The model cannot be used any more: all requests end with this error, those to
 // come included. Close it, and open the new file:
@@ -167,9 +125,6 @@ func publish(err error) error {
 		public = &ContextError{Prompt: e.Prompt, Context: e.Context, Cache: e.Cache}
 	} else if e, ok := errors.AsType[*sched.CacheError](err); ok {
 		public = &ConfigError{"CacheBytes", e.Budget, fmt.Sprintf("%d or more, a page of keys and values", e.Least)}
-	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
-		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
-		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why, e.Auto, e.Maps, e.Most, e.Asked, e.Unbound, e.Context}
 	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
 		public = &GrammarError{Pointer: e.Pointer, Offset: e.Offset, Why: e.Why, Err: e.Err, States: e.States, Took: e.Took}
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {

@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"atenia"
+	"atenia/place"
 )
 
 // Three lines continue a text. The zero [atenia.Options] are greedy, so the
@@ -216,7 +217,7 @@ func ExamplePlan_Place() {
 		log.Fatal(err)
 	}
 	_, err = p.Place()
-	floor, ok := errors.AsType[*atenia.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		log.Fatal(err)
 	}

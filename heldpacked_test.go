@@ -22,7 +22,7 @@ func TestHeldIsPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(ram int64, off bool) (tokens []int32, p atenia.Packing, r *place.LastRun) {
+	run := func(ram int64, off bool) (tokens []int32, p place.Packing, r *place.LastRun) {
 		t.Helper()
 		c := cfg
 		if c.Budget.RAM, c.Observe.Account = ram, t.TempDir(); off {

@@ -17,6 +17,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // pictured returns a picture whose pixels depend on a seed.
@@ -222,7 +223,7 @@ func TestImagesInBudget(t *testing.T) {
 			return ids, nil
 		}
 		_, err := say(1)
-		floor, ok := errors.AsType[*atenia.FloorError](err)
+		floor, ok := errors.AsType[*place.FloorError](err)
 		if !ok {
 			t.Fatal(err)
 		}

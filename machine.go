@@ -5,6 +5,7 @@ import (
 
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory/cuda"
+	"atenia/place"
 )
 
 // A HardwareConfig chooses what [Hardware] examines. The zero value reports
@@ -19,53 +20,14 @@ type HardwareConfig struct {
 	Measure string
 }
 
-// A Machine is what [Hardware] found. Numbers that are not known are 0.
-type Machine struct {
-	ID        string // equal for equal processors, cores and sizes of memory
-	Processor string // its name
-	Arch      string
-	Cores     int // physical ones that the process may run on
-	Threads   int // that compute fastest
-
-	MemoryBytes    uint64  // within the limits that are put on the process
-	AvailableBytes uint64  // of it that may still be taken
-	Pressure       float32 // part of the memory that is taken, 0 to 1
-
-	Devices  []Device
-	Storage  *Storage // of HardwareConfig.CacheDir; nil without one
-	Warnings []string // what costs speed or will fail, and what to do about it
-}
-
-// A Device is a GPU.
-type Device struct {
-	ID     string
-	Name   string
-	Driver string
-	// MemoryBytes is its memory, FreeBytes what of it is not taken.
-	MemoryBytes, FreeBytes uint64
-	// Pressure is the part of its memory that is taken, 0 to 1.
-	Pressure float32
-}
-
-// Storage is what a folder lies on. Rates are 0 unless they were measured.
-type Storage struct {
-	Dir        string
-	Filesystem string
-	Kind       string // "ssd", "hdd", "virtual disk", "memory", "network" or "unknown storage"
-	FreeBytes  uint64
-	ReadBytes  float64 // a second, in sequence
-	WriteBytes float64 // a second, until it is on the device
-	Latency    float64 // seconds of a small read, mean
-}
-
 // Hardware examines the machine as it is now. Use it to choose a [Budget], or to
 // show a user what Warnings says: each is something that costs speed or will fail,
 // and what to do about it.
 //
 // MemoryBytes respects the limits of control groups, so in a container it is what
 // the container may use. Only measuring and the end of ctx cause errors; the
-// Machine is then returned as well, as far as it is known.
-func Hardware(ctx context.Context, c *HardwareConfig) (*Machine, error) {
+// place.Machine is then returned as well, as far as it is known.
+func Hardware(ctx context.Context, c *HardwareConfig) (*place.Machine, error) {
 	if c == nil {
 		c = &HardwareConfig{}
 	}
@@ -76,7 +38,7 @@ func Hardware(ctx context.Context, c *HardwareConfig) (*Machine, error) {
 		}
 	}
 	s, d, err := hw.Probe(ctx, o)
-	m := &Machine{
+	m := &place.Machine{
 		ID: d.Machine(), Processor: d.Processor.Name, Arch: d.Processor.Arch, Cores: d.Processor.Cores, Threads: d.Processor.Threads,
 		MemoryBytes: known(d.Memory.LimitBytes), AvailableBytes: known(d.Memory.AvailableBytes), Pressure: known(s.Pressure.RAM),
 	}
@@ -92,16 +54,16 @@ func Hardware(ctx context.Context, c *HardwareConfig) (*Machine, error) {
 	return m, err
 }
 
-func newDevice(d *hw.Device) Device {
-	v := Device{ID: d.ID, Name: d.Name, Driver: d.Driver, MemoryBytes: known(d.VRAMTotalBytes), FreeBytes: known(d.VRAMFreeBytes)}
+func newDevice(d *hw.Device) place.Device {
+	v := place.Device{ID: d.ID, Name: d.Name, Driver: d.Driver, MemoryBytes: known(d.VRAMTotalBytes), FreeBytes: known(d.VRAMFreeBytes)}
 	if v.MemoryBytes > 0 && d.VRAMFreeBytes != nil {
 		v.Pressure = 1 - float32(float64(v.FreeBytes)/float64(v.MemoryBytes))
 	}
 	return v
 }
 
-func newStorage(d *hw.Storage) *Storage {
-	s := &Storage{Dir: d.Dir, Filesystem: d.Filesystem, Kind: string(d.Kind), FreeBytes: known(d.FreeBytes)}
+func newStorage(d *hw.Storage) *place.Storage {
+	s := &place.Storage{Dir: d.Dir, Filesystem: d.Filesystem, Kind: string(d.Kind), FreeBytes: known(d.FreeBytes)}
 	if p := d.Profile; p != nil {
 		s.ReadBytes, s.WriteBytes, s.Latency = p.ReadBytes, p.WriteBytes, p.LatencySeconds
 	}

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // TestMixtureBudget: a mixture that does not fit its budget gives the logits of one
@@ -32,7 +33,7 @@ func TestMixtureBudget(t *testing.T) {
 			return rows, m.Streaming()
 		}
 		want, s := run()
-		if s.Experts != (atenia.ExpertCache{}) {
+		if s.Experts != (place.ExpertCache{}) {
 			t.Errorf("%s: a cache without a budget: %+v", path, s.Experts)
 		}
 		cfg.Budget.RAM, cfg.Budget.Reserve.Runtime = 1<<17, 1<<16
@@ -41,7 +42,7 @@ func TestMixtureBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = p.Place()
-		floor, ok := errors.AsType[*atenia.FloorError](err)
+		floor, ok := errors.AsType[*place.FloorError](err)
 		if !ok {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/policy/decide"
+	"atenia/place"
 )
 
 // observed runs a golden model that does not fit its budget, and returns it
@@ -38,7 +39,7 @@ func observed(t *testing.T, o atenia.Observation, during func()) *atenia.Model {
 		t.Fatal(err)
 	}
 	_, err = p.Place()
-	floor, ok := errors.AsType[*atenia.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatal(err)
 	}

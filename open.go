@@ -14,6 +14,7 @@ import (
 	"atenia/internal/sight"
 	"atenia/internal/speech"
 	"atenia/internal/text/token"
+	"atenia/place"
 )
 
 // A Model is an open model. Its methods may be called from any goroutine:
@@ -200,41 +201,13 @@ func (m *Model) Memory() (weights, cache, scratch int64) {
 	return m.plan.compiled.Totals.Bytes, m.engine.Sched.CacheBytes(), m.engine.ScratchBytes()
 }
 
-// A Packing says whether a model's weights are packed, that is, copied to the
-// order in which kernels stream them, and with which numbers that was decided.
-// Results are the same bytes either way.
-type Packing struct {
-	Asked     string // the mode of [Config.Pack]: "auto", "off", "memory" or "disk"
-	Mode      string // the mode that came of it: "off", "memory" or "disk"
-	Matrices  int    // that have a packed form
-	Bytes     int64  // of the packed form
-	Source    int64  // bytes of the same rows in the model's files
-	Available int64  // bytes of memory that could be taken; 0 = not known
-	Reserve   int64  // bytes of it that are left to others
-	// Evict is set when memory cannot hold both forms: the source is then also
-	// taken out of the file system's cache.
-	Evict   bool
-	Because string // the reason for the mode
-	Path    string // of the packed file, for "disk"
-	Wrote   bool   // the file was made by this Open
-	Held    int64  // bytes of weights in memory that were packed where they stay
-	// Fault is what is wrong with packed files that could not be used, nil if
-	// nothing is.
-	Fault error
-
-	text string
-}
-
-// String is one line: the mode, the reason and the numbers.
-func (p Packing) String() string { return p.text }
-
 // Packing returns what was decided when the model was opened.
-func (m *Model) Packing() Packing { return newPacking(m.engine.Packing()) }
+func (m *Model) Packing() place.Packing { return newPacking(m.engine.Packing()) }
 
-func newPacking(d pack.Decision) Packing {
-	return Packing{
+func newPacking(d pack.Decision) place.Packing {
+	return place.Packing{
 		Asked: d.Asked.String(), Mode: d.Mode.String(), Matrices: d.Matrices, Bytes: d.Bytes, Source: d.Source,
 		Available: d.Available, Reserve: d.Reserve, Evict: d.Evict, Because: d.Because, Path: d.Path, Wrote: d.Wrote, Held: d.Held,
-		Fault: d.Fault, text: d.String(),
+		Fault: d.Fault, Line: d.String(),
 	}
 }

@@ -55,7 +55,7 @@ func TestPackBudget(t *testing.T) {
 func TestAdviseSaysWhatItAssumes(t *testing.T) {
 	cfg := atenia.Config{Threads: 1, Context: 256}
 	cfg.Placement.NoProbe = true
-	advise := func() (*atenia.Advice, string) {
+	advise := func() (*place.Advice, string) {
 		t.Helper()
 		a, err := atenia.Advise(t.Context(), "", &cfg)
 		if err != nil {

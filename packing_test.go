@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/place"
 )
 
 // Weights packed in memory, on disk or not at all give the same logits, and
@@ -26,7 +27,7 @@ func TestPacking(t *testing.T) {
 	}
 	packed := filepath.Join(filepath.Dir(path), "m.packed")
 	var log strings.Builder
-	logits := func(c atenia.Config) ([][]float32, atenia.Packing) {
+	logits := func(c atenia.Config) ([][]float32, place.Packing) {
 		t.Helper()
 		log.Reset()
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -11,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/golden"
 	"atenia/internal/golden/await"
+	"atenia/place"
 )
 
 // A placement is made from headers alone, fits its budget, holds what is
@@ -22,14 +23,14 @@ func TestPlace(t *testing.T) {
 		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 	cfg.Budget.Reserve.Runtime = 1 << 16
-	place := func() (*atenia.Placement, error) {
+	placed := func() (*atenia.Placement, error) {
 		p, err := atenia.OpenPlan(path, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p.Place()
 	}
-	all, err := place()
+	all, err := placed()
 	if err != nil || all.Spills() || all.Decode.Limit != "ram" {
 		t.Fatalf("without a budget: %v, %+v", err, all)
 	}
@@ -40,7 +41,7 @@ func TestPlace(t *testing.T) {
 	defer m.Close()
 	_, _, scratch := m.Memory()
 	for i := range all.Tensors {
-		if x := &all.Tensors[i]; x.Class == atenia.ClassBuffer {
+		if x := &all.Tensors[i]; x.Class == place.ClassBuffer {
 			scratch -= x.Bytes
 		}
 	}
@@ -48,16 +49,16 @@ func TestPlace(t *testing.T) {
 		t.Errorf("an executor takes %d bytes more than planned", scratch)
 	}
 	cfg.Budget.RAM = 1 << 17
-	_, err = place()
-	var floor *atenia.FloorError
+	_, err = placed()
+	var floor *place.FloorError
 	if !errors.As(err, &floor) {
 		t.Fatalf("too little: %v", err)
 	}
-	if floor.Error() != err.Error() || floor.Tier != atenia.TierRAM || len(floor.Parts) == 0 {
+	if floor.Error() != err.Error() || floor.Tier != place.TierRAM || len(floor.Parts) == 0 {
 		t.Errorf("%+v prints as %q, the error is %q", floor, floor, err)
 	}
 	cfg.Budget.RAM = (floor.Floor + all.RAM()) / 2
-	pl, err := place()
+	pl, err := placed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("%d bytes of %d, %+v", pl.RAM(), cfg.Budget.RAM, pl.Decode)
 	}
 	for i := range pl.Tensors {
-		if x := &pl.Tensors[i]; x.Tier == atenia.TierSSD && (x.Held != "" || x.Class == atenia.ClassKV || x.Class == atenia.ClassVector) {
+		if x := &pl.Tensors[i]; x.Tier == place.TierSSD && (x.Held != "" || x.Class == place.ClassKV || x.Class == place.ClassVector) {
 			t.Errorf("%s is on the ssd", x.Name)
 		}
 	}
@@ -73,7 +74,7 @@ func TestPlace(t *testing.T) {
 	if err := atenia.WritePlacement(cfg.PlacementFile, pl); err != nil {
 		t.Fatal(err)
 	}
-	again, err := place()
+	again, err := placed()
 	if err != nil || again.RAM() != pl.RAM() || again.Decode != pl.Decode {
 		t.Errorf("from its file: %v, %+v", err, again)
 	}
@@ -97,7 +98,7 @@ func TestMoreRAMIsNoSlower(t *testing.T) {
 			t.Fatal(err)
 		}
 		pl, err := p.Place()
-		if _, low := errors.AsType[*atenia.FloorError](err); low {
+		if _, low := errors.AsType[*place.FloorError](err); low {
 			continue
 		}
 		if err != nil {

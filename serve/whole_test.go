@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // TestWholeContexts: the slots of a server's only model have room for as many whole contexts
@@ -22,7 +23,7 @@ func TestWholeContexts(t *testing.T) {
 			Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		}
 	}
-	doctor := func(ram int64, batch int) *atenia.Advice {
+	doctor := func(ram int64, batch int) *place.Advice {
 		t.Helper()
 		c := config(ram)
 		c.Placement.Batch = batch

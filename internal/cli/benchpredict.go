@@ -12,9 +12,9 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
-	"atenia/internal/memory/place"
 	"atenia/internal/spelling"
 
+	"atenia/place"
 	"github.com/spf13/cobra"
 )
 
@@ -126,7 +126,7 @@ func (b *predictBench) budgets(path string) (least, most int64, err error) {
 		return p.Place()
 	}
 	_, err = of(1)
-	floor, ok := errors.AsType[*atenia.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		return 0, 0, fmt.Errorf("%s has no least memory: %w", path, err)
 	}
@@ -198,8 +198,8 @@ func (a *app) printPredicted(r *predictResult) error {
 		if !x.Within {
 			within = "no"
 		}
-		fmt.Fprintf(w, "%s\t%.0f %%\t%d\t%s\t%s–%s\t%s\t%+.0f %%\t%s\t%s\n", spelling.Size(x.RAM), 100*x.Streamed, x.Neighbours, place.Seconds(x.Predicted),
-			place.Seconds(x.Low), place.Seconds(x.High), place.Seconds(x.Measured), 100*(x.Measured/x.Predicted-1), spelling.Count(x.Corrected, "run"), within)
+		fmt.Fprintf(w, "%s\t%.0f %%\t%d\t%s\t%s–%s\t%s\t%+.0f %%\t%s\t%s\n", spelling.Size(x.RAM), 100*x.Streamed, x.Neighbours, spelling.Seconds(x.Predicted),
+			spelling.Seconds(x.Low), spelling.Seconds(x.High), spelling.Seconds(x.Measured), 100*(x.Measured/x.Predicted-1), spelling.Count(x.Corrected, "run"), within)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/spelling"
 
+	"atenia/place"
 	"github.com/spf13/cobra"
 )
 
@@ -135,7 +136,7 @@ func (a *app) main(root *cobra.Command) int {
 		return e.Code
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", namesEscaped(byFlags(c, shorten(err.Error())), args))
-	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM && !e.Auto {
+	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Tier == place.TierRAM && !e.Auto {
 		fmt.Fprintln(errw, enough(c, e))
 	}
 	code := exitCode(err)
@@ -147,7 +148,7 @@ func (a *app) main(root *cobra.Command) int {
 
 // enough says which budget is large enough for a model, or what else helps where none is
 // that this process can have.
-func enough(c *cobra.Command, e *atenia.FloorError) string {
+func enough(c *cobra.Command, e *place.FloorError) string {
 	flag := "--budget ram="
 	if c.Flags().Lookup("budget") == nil {
 		flag = "--ram "
@@ -207,7 +208,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return command.BadUsage
 	}
-	if e, ok := errors.AsType[*atenia.FloorError](err); ok && !e.Auto { // nobody gave too little
+	if e, ok := errors.AsType[*place.FloorError](err); ok && !e.Auto { // nobody gave too little
 		return command.BadUsage
 	}
 	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {

@@ -12,6 +12,7 @@ import (
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
+	"atenia/place"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -89,7 +90,7 @@ func (a *app) advise(c *cobra.Command, path string, cfg *atenia.Config) error {
 	} else {
 		err = r.WriteText(a.out)
 	}
-	if err == nil && r.Verdict == atenia.VerdictCannot {
+	if err == nil && r.Verdict == place.VerdictCannot {
 		err = fmt.Errorf("%w: %s cannot run in %s", command.ErrVerify, r.Model, spelling.Size(r.RAM))
 	}
 	return err

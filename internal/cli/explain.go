@@ -170,7 +170,7 @@ func (q *query) run(env *command.Env) error {
 }
 
 // warn reports the parts of a file that were not used.
-func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
+func (q *query) warn(env *command.Env, e *place.Explanations, given bool) {
 	switch r := e.File; {
 	case r.Err != nil:
 		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
@@ -181,7 +181,7 @@ func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
 	}
 }
 
-func (q *query) print(env *command.Env, x *atenia.BucketExplanation, more bool) error {
+func (q *query) print(env *command.Env, x *place.BucketExplanation, more bool) error {
 	if q.cfg.All {
 		if more {
 			fmt.Fprintln(env.Out)
@@ -205,7 +205,7 @@ type bucketJSON struct {
 	Narrative   string `json:"narrative,omitempty"`
 }
 
-func (q *query) printJSON(env *command.Env, e *atenia.Explanations) error {
+func (q *query) printJSON(env *command.Env, e *place.Explanations) error {
 	out := []bucketJSON{}
 	for _, x := range e.Buckets {
 		j := bucketJSON{GPU: x.GPU, VRAM: int(x.VRAM), RAM: int(x.RAM), Learned: x.Learned, Narrative: x.Narrative}

@@ -30,7 +30,7 @@ import (
 // answers are what doctor, plan and a run (of an encoder embed) say of a model in a memory: whether it runs,
 // and the least that it needs.
 type answers struct {
-	verdict atenia.Verdict // of doctor
+	verdict place.Verdict // of doctor
 	runs    [3]bool
 	floors  [3]string
 	text    string
@@ -57,7 +57,7 @@ func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 	} {
 		l := inGroup(t, limit, "", args...)
 		if a.runs[i] = l.code == command.OK; i == 0 {
-			var d atenia.Advice
+			var d place.Advice
 			if err := json.Unmarshal([]byte(l.out), &d); err != nil {
 				t.Fatalf("%q: %v: %s", args, err, l.err)
 			}
@@ -80,7 +80,7 @@ func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 // agree reports answers that differ, and returns the floor that they give.
 func (a *answers) agree(t *testing.T, model string, bytes int64) int64 {
 	t.Helper()
-	if a.runs[0] != a.runs[1] || a.runs[1] != a.runs[2] || a.runs[0] != (a.verdict != atenia.VerdictCannot) || a.floors[0] != a.floors[1] || a.floors[1] != a.floors[2] || !a.runs[0] && a.floors[0] == "" {
+	if a.runs[0] != a.runs[1] || a.runs[1] != a.runs[2] || a.runs[0] != (a.verdict != place.VerdictCannot) || a.floors[0] != a.floors[1] || a.floors[1] != a.floors[2] || !a.runs[0] && a.floors[0] == "" {
 		t.Errorf("%s in %d bytes: %s, %v, floors %q\n%s", filepath.Base(model), bytes, a.verdict, a.runs, a.floors, a.text)
 	}
 	n, _ := strconv.ParseInt(a.floors[0], 10, 64)
@@ -175,8 +175,8 @@ func TestOneAnswer(t *testing.T) {
 		t.Fatalf("mapped in %d bytes, streamed in %d\n%s", mapped, streamed, low.text)
 	}
 	const spare = 8 // parts of a group that a process does not plan with, and what it has more of
-	for want, n := range map[atenia.Verdict]int64{
-		atenia.VerdictCannot: mapped - mapped/spare, atenia.VerdictMaps: (mapped + streamed) / 2 * 33 / 32, atenia.VerdictStreams: streamed + streamed/spare,
+	for want, n := range map[place.Verdict]int64{
+		place.VerdictCannot: mapped - mapped/spare, place.VerdictMaps: (mapped + streamed) / 2 * 33 / 32, place.VerdictStreams: streamed + streamed/spare,
 	} {
 		a := ask(t, model, n, true)
 		if a.agree(t, "dense", n); a.verdict != want {
@@ -186,9 +186,9 @@ func TestOneAnswer(t *testing.T) {
 			t.Errorf("a group of %d bytes without a budget: exit %d: %s", n, plain.code, plain.err)
 		}
 		switch want {
-		case atenia.VerdictStreams:
+		case place.VerdictStreams:
 			agreeNotes(t, model, n)
-		case atenia.VerdictMaps: // in order: what can be allocated, what it is streamed in, all
+		case place.VerdictMaps: // in order: what can be allocated, what it is streamed in, all
 			if m := mappedNote.FindStringSubmatch(a.text); m == nil || sizeOf(t, m[2]) > n || sizeOf(t, m[2]) >= sizeOf(t, m[3]) || sizeOf(t, m[3]) >= sizeOf(t, m[1]) {
 				t.Errorf("a group of %d bytes: %s", n, a.text)
 			}
@@ -213,7 +213,7 @@ func TestRemedies(t *testing.T) {
 		t.Skip("a model of 70 MB, quantized")
 	}
 	t.Parallel()
-	advise := func(model string, ram int64) (a atenia.Advice) {
+	advise := func(model string, ram int64) (a place.Advice) {
 		t.Helper()
 		l := inGroup(t, 0, "", "doctor", model, "--json", "--probe", "none", "--ram", fmt.Sprint(ram))
 		if err := json.Unmarshal([]byte(l.out), &a); err != nil {
@@ -221,7 +221,7 @@ func TestRemedies(t *testing.T) {
 		}
 		return a
 	}
-	follow := func(r atenia.Remedy) []string {
+	follow := func(r place.Remedy) []string {
 		t.Helper()
 		args := strings.Fields(strings.Replace(r.Command, " TEXT", " a", 1))[1:]
 		if args[0] == "run" {

@@ -10,6 +10,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 
+	"atenia/place"
 	"github.com/spf13/pflag"
 )
 
@@ -66,7 +67,7 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 		return command.Usagef("--why: %v", err)
 	}
 	pl, err := plan.Place()
-	if low, ok := errors.AsType[*atenia.FloorError](err); ok && low.Maps {
+	if low, ok := errors.AsType[*place.FloorError](err); ok && low.Maps {
 		return p.showMapped(e, plan, low)
 	}
 	if err != nil {
@@ -84,13 +85,13 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 			return err
 		}
 	}
-	var why []atenia.TensorDecision
+	var why []place.Decision
 	if p.why != "" {
 		if why, err = pl.Why(p.why); err != nil {
 			return command.Usagef("--why %v", err)
 		}
 	}
-	var drawing *atenia.MemoryMap
+	var drawing *place.MemoryMap
 	if p.drawing {
 		if drawing, err = plan.Map(pl); err != nil {
 			return err
@@ -115,7 +116,7 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 }
 
 // showMapped says that a model cannot be streamed in the memory that there is.
-func (p *placingFlags) showMapped(e *command.Env, plan *atenia.Plan, low *atenia.FloorError) error {
+func (p *placingFlags) showMapped(e *command.Env, plan *atenia.Plan, low *place.FloorError) error {
 	if p.out != "" || p.why != "" || p.drawing {
 		return low
 	}

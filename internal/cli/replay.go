@@ -12,6 +12,7 @@ import (
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 
+	"atenia/place"
 	"github.com/spf13/cobra"
 )
 
@@ -88,7 +89,7 @@ func isDamage(err error) bool {
 // most bounds the differences that a person is shown.
 const most = 100
 
-func print(w io.Writer, r *atenia.ReplayReport, policy string, whole bool) error {
+func print(w io.Writer, r *place.ReplayReport, policy string, whole bool) error {
 	var b strings.Builder
 	for i, d := range r.Differences {
 		if i == most {

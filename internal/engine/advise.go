@@ -180,7 +180,7 @@ func (a *adviser) cold() {
 	line := spelling.Size(n) + " of its files are not in memory yet: the first answer waits for the disk"
 	switch rate := a.disk(); {
 	case rate > 0 && float64(n)/rate > max(perceptible, now.Seconds):
-		line += ", " + place.Seconds(float64(n)/rate) + " s at least"
+		line += ", " + spelling.Seconds(float64(n)/rate) + " s at least"
 	case rate > 0 || n < perceptibleBytes:
 		return
 	}

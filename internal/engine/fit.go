@@ -3,11 +3,9 @@ package engine
 import (
 	"errors"
 
-	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
 	"atenia/internal/sched"
-	"atenia/internal/spelling"
 )
 
 // fewTokens are how many tokens a step has, in turn, if buffers for more leave
@@ -165,14 +163,6 @@ func (p *Plan) pass(pl *place.Placement) (d *place.Prediction, n float64, text i
 	return &pl.Decode, float64(max(1, pl.Decode.Tokens)), 0
 }
 
-// Unit names what is predicted: "token", or of an encoder "text of 512 tokens".
-func Unit(text int) string {
-	if text == 0 {
-		return "token"
-	}
-	return "text of " + spelling.Count(text, "token")
-}
-
 // steps are the shorter steps that a configuration may be tried with.
 func (p *Plan) steps(c *PlaceConfig) (out []int) {
 	if p.Model.Config.Encoder != nil { // a text is computed in one step
@@ -234,7 +224,7 @@ func (f *footprint) mapped(c *PlaceConfig) (*place.FloorError, error) {
 		}
 		pages += n
 	}
-	e := &place.FloorError{Tier: memory.RAM, Budget: c.Budget.RAM, Auto: true, Why: "the model is mapped, and nothing else may leave memory"}
+	e := &place.FloorError{Tier: place.RAM, Budget: c.Budget.RAM, Auto: true, Why: "the model is mapped, and nothing else may leave memory"}
 	for _, part := range []place.Part{{Name: programReserveName, Bytes: runtime}, {Name: "buffer", Bytes: need.Registers + need.Work}, {Name: stepStates, Bytes: pages}, {Name: adapterReserve, Bytes: c.Adapters}, {Name: draftReserve, Bytes: c.Draft}} {
 		if part.Bytes > 0 {
 			e.Parts, e.Floor = append(e.Parts, part), e.Floor+part.Bytes

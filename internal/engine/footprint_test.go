@@ -142,7 +142,7 @@ func TestFloorIsExact(t *testing.T) {
 		}
 		_, err := m.Place(placeConfig(floor - 1))
 		e, ok := errors.AsType[*place.FloorError](err)
-		if !ok || !errors.Is(err, place.ErrFloor) || e.Floor != floor || e.Budget != floor-1 || e.Tier != memory.RAM {
+		if !ok || !errors.Is(err, place.ErrFloor) || e.Floor != floor || e.Budget != floor-1 || e.Tier != place.RAM {
 			t.Errorf("%s: a byte less than %d: %v", name, floor, err)
 			continue
 		}

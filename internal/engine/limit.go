@@ -196,16 +196,8 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s%s",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)), ByAssumed(pl.Guessed()))
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, spelling.Unit(text), d.Where(int(n)), spelling.Assumed(pl.Guessed()))
 	return pl, nil
-}
-
-// ByAssumed says of seconds that their rates were assumed; "" = they were not.
-func ByAssumed(assumed bool) string {
-	if assumed {
-		return " by rates that were assumed, not measured"
-	}
-	return ""
 }
 
 // upTo says that a mapped model has no room for its whole context; "" = it has.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
@@ -114,7 +113,7 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 		room = max(1, ram-c.Budget.Reserve.Runtime)
 	}
 	pl, err := p.place(ctx, c, room)
-	if low, ok := errors.AsType[*place.FloorError](err); ok && low.Tier == memory.RAM {
+	if low, ok := errors.AsType[*place.FloorError](err); ok && low.Tier == place.RAM {
 		p.unattainable(low)
 	}
 	if err == nil && p.Model.Config.Encoder == nil {

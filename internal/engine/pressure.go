@@ -107,7 +107,7 @@ func (p *pressure) promise() {
 	c := p.placing(1)
 	_, err := p.e.Plan.footprint.Place(c)
 	short, ok := errors.AsType[*place.FloorError](err)
-	if !ok || short.Tier != memory.RAM {
+	if !ok || short.Tier != place.RAM {
 		return
 	}
 	f := p.e.Plan.footprint

@@ -62,7 +62,7 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 		return pl, nil
 	}
 	short, ok := errors.AsType[*place.FloorError](err)
-	if !ok || !high || short.Tier != memory.RAM || short.Floor >= p.need() {
+	if !ok || !high || short.Tier != place.RAM || short.Floor >= p.need() {
 		return nil, err
 	}
 	p.note("the limit is below the least that the model needs", err)
@@ -241,7 +241,7 @@ func (p *pressure) adopt(to *place.Placement) {
 func (p *pressure) smaller(limit int64) (*place.Placement, error) {
 	c := p.placing(limit)
 	pl, err := p.place(c)
-	if short, ok := errors.AsType[*place.FloorError](err); ok && short.Tier == memory.RAM {
+	if short, ok := errors.AsType[*place.FloorError](err); ok && short.Tier == place.RAM {
 		c.Budget.RAM = short.Floor
 		return p.place(c)
 	}

@@ -1,17 +1,15 @@
 package place
 
 import (
-	"atenia/internal/spelling"
 	"errors"
 	"fmt"
-	"strings"
 
-	"atenia/internal/memory"
+	pub "atenia/place"
 )
 
 // The kinds of errors, for [errors.Is].
 var (
-	ErrFloor   = errors.New("the budget is below the floor")
+	ErrFloor   = pub.ErrFloor
 	ErrRequire = errors.New("what was required cannot be had")
 	ErrPin     = errors.New("a pin cannot be followed")
 	ErrInput   = errors.New("not an input of a plan")
@@ -21,53 +19,16 @@ var (
 	ErrMismatch = errors.New("the plan is for another model")
 )
 
-// A Part is one summand of a total in bytes.
-type Part struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-}
+// The public forms of what is too small.
+type (
+	// A Part is one summand of a total in bytes.
+	Part = pub.Part
+	// A FloorError says that a budget is too small to run a model at all. It matches [ErrFloor].
+	FloorError = pub.FloorError
+)
 
-// A FloorError says that a budget is too small to run a model at all: the least
-// that is needed, and what it is made of. It matches [ErrFloor].
-type FloorError struct {
-	Tier          memory.Tier
-	Device        string // of VRAM
-	Budget, Floor int64
-	Parts         []Part // what the floor is made of, largest first
-	Why           string // the rule that sets the floor
-	// Auto says that Budget is the memory that there is, and Maps that a run maps the
-	// model there.
-	Auto, Maps bool
-	// Most is what the process that asks can have of RAM, and Asked what was asked for, if
-	// Budget is less because of that; 0 = Budget was asked for, of a machine that may be
-	// another one.
-	Most, Asked int64
-	// Unbound says that without a budget the process maps the model.
-	Unbound bool
-	// Context is how many tokens of keys and values have room where the model is mapped, if
-	// that is less than a whole context; 0 = all have.
-	Context int
-}
-
-func (e *FloorError) Error() string {
-	parts := make([]string, len(e.Parts))
-	for i, p := range e.Parts {
-		parts[i] = p.Name + " " + spelling.Size(p.Bytes)
-	}
-	where := e.Tier.Lower()
-	if e.Device != "" {
-		where += "@" + e.Device
-	}
-	given := spelling.Size(e.Budget) + " of " + where + " is given"
-	if e.Asked > 0 {
-		given = fmt.Sprintf("%s of %s is asked for, %s can be allocated", spelling.Size(e.Asked), where, spelling.Size(e.Budget))
-	}
-	return fmt.Sprintf("%v: %s, at least %s (%d bytes) is needed because %s: %s",
-		ErrFloor, given, spelling.Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))
-}
-
-// Is reports whether target is [ErrFloor].
-func (e *FloorError) Is(target error) bool { return target == ErrFloor }
+// RAM is the tier of a [FloorError] about it.
+const RAM = pub.TierRAM
 
 // A requireError names the tensor that violates a requirement. It matches
 // [ErrRequire].

@@ -3,8 +3,6 @@ package place
 import (
 	"atenia/internal/spelling"
 	"fmt"
-	"math"
-	"strconv"
 
 	"atenia/internal/memory"
 )
@@ -26,7 +24,7 @@ type Change struct {
 
 // String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
 func (c Change) String() string {
-	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, seconds(c.Seconds), c.Range.text(1), seconds(c.SecondsThen), c.RangeThen.text(1)+Where(c.Text, c.SecondsThen, c.StartThen))
+	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, spelling.Seconds(c.Seconds), c.Range.text(1), spelling.Seconds(c.SecondsThen), c.RangeThen.text(1)+spelling.AfterText(c.Text, c.SecondsThen, c.StartThen))
 	if c.Fits {
 		s += ", nothing is streamed"
 	}
@@ -105,16 +103,4 @@ func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) 
 			p.change(q)
 		}
 	}
-}
-
-// Seconds formats a time in seconds with three digits.
-func Seconds(s float64) string { return seconds(s) }
-
-// seconds is [Seconds].
-func seconds(s float64) string {
-	if s <= 0 {
-		return "0"
-	}
-	digits := 2 - int(math.Floor(math.Log10(s)))
-	return strconv.FormatFloat(s, 'f', min(max(digits, 0), 9), 64)
 }

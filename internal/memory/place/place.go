@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
+	pub "atenia/place"
 )
 
 // Place decides in which memory every tensor lives. Its errors are
@@ -170,7 +171,7 @@ func (b *placer) devices() error {
 	for k, d := range b.in.Devices {
 		free[k] = b.free(d)
 		if free[k] < 0 {
-			return &FloorError{Tier: memory.VRAM, Device: d.ID, Budget: d.Bytes, Floor: d.Bytes - free[k], Why: "a plan file puts that much there", Parts: []Part{{"tensors", d.Bytes - free[k]}}}
+			return &FloorError{Tier: pub.TierVRAM, Device: d.ID, Budget: d.Bytes, Floor: d.Bytes - free[k], Why: "a plan file puts that much there", Parts: []Part{{Name: "tensors", Bytes: d.Bytes - free[k]}}}
 		}
 	}
 	for _, i := range order {

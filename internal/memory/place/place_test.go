@@ -83,7 +83,7 @@ func TestPlaceAnything(t *testing.T) {
 		p, err := place.Place(in)
 		if err != nil {
 			var f *place.FloorError
-			if !errors.As(err, &f) || f.Tier != memory.RAM {
+			if !errors.As(err, &f) || f.Tier != place.RAM {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			floors++

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A Range is what a value is expected to lie between: most often it does. The
@@ -214,5 +216,5 @@ func (r Range) text(n int) string {
 		return ""
 	}
 	n = max(n, 1)
-	return fmt.Sprintf(" (%s–%s)", seconds(r.Low/float64(n)), seconds(r.High/float64(n)))
+	return fmt.Sprintf(" (%s–%s)", spelling.Seconds(r.Low/float64(n)), spelling.Seconds(r.High/float64(n)))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
 )
 
 // streamed is a model of which part of is streamed, and whose rates were measured.
@@ -155,7 +156,7 @@ func TestAfterText(t *testing.T) {
 	if c := decodeOf(t, in).Decode; !near(c.Start, 2*d.Start) || !near(c.Ratio(d.At(500), 500), 1) {
 		t.Errorf("corrected: %+v of %+v", c, d)
 	}
-	if got := d.Where(2); got != fmt.Sprintf(" after 1000 tokens of text (%s s at the beginning)", place.Seconds(d.Start/2)) || plain.Where(1) != "" {
+	if got := d.Where(2); got != fmt.Sprintf(" after 1000 tokens of text (%s s at the beginning)", spelling.Seconds(d.Start/2)) || plain.Where(1) != "" {
 		t.Errorf("%q, %q", got, plain.Where(1))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
+	pub "atenia/place"
 )
 
 // memory places the remaining tensors in RAM, or part of them on the SSD.
@@ -41,7 +42,7 @@ func (b *placer) memory() error {
 		}
 		return b.checkSSD()
 	case b.in.MaxTier != nil && *b.in.MaxTier != memory.SSD:
-		return b.floor(s.fixed+all, "the slowest tier allowed is "+b.in.MaxTier.Lower(), Part{"weights", all})
+		return b.floor(s.fixed+all, "the slowest tier allowed is "+b.in.MaxTier.Lower(), Part{Name: "weights", Bytes: all})
 	}
 	if err := s.choose(); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (b *placer) checkSSD() error {
 	if b.in.SSD == 0 || n <= b.in.SSD {
 		return nil
 	}
-	return &FloorError{Tier: memory.SSD, Budget: b.in.SSD, Floor: n, Parts: []Part{{"tensors", n}}, Why: "the other tiers are full"}
+	return &FloorError{Tier: pub.TierSSD, Budget: b.in.SSD, Floor: n, Parts: []Part{{Name: "tensors", Bytes: n}}, Why: "the other tiers are full"}
 }
 
 // floor returns the error for a RAM budget that is too small.
@@ -78,16 +79,16 @@ func (b *placer) floor(n int64, why string, more ...Part) error {
 	parts := more
 	for _, name := range append(slices.Clone(classNames[:]), string(RulePin), string(RuleFile), string(RuleHeld)) {
 		if sums[name] > 0 {
-			parts = append(parts, Part{name, sums[name]})
+			parts = append(parts, Part{Name: name, Bytes: sums[name]})
 		}
 	}
 	for _, r := range b.in.Reserves {
 		parts = append(parts, Part(r))
 	}
-	parts = append(parts, Part{"cache of experts", b.cache.Bytes()})
+	parts = append(parts, Part{Name: "cache of experts", Bytes: b.cache.Bytes()})
 	parts = slices.DeleteFunc(parts, func(p Part) bool { return p.Bytes == 0 })
 	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	return &FloorError{Tier: memory.RAM, Budget: b.in.RAM, Floor: n, Parts: parts, Why: why}
+	return &FloorError{Tier: pub.TierRAM, Budget: b.in.RAM, Floor: n, Parts: parts, Why: why}
 }
 
 // A spill chooses which tensors to stream when not everything fits.
@@ -203,7 +204,7 @@ func (s *spill) parts(o option) []Part {
 	for _, i := range o.pinned {
 		pinned.Bytes += s.b.out[i].Bytes
 	}
-	return []Part{{"ring", o.need - s.fixed - pinned.Bytes}, pinned}
+	return []Part{{Name: "ring", Bytes: o.need - s.fixed - pinned.Bytes}, pinned}
 }
 
 // collect groups the streamable tensors into units and sorts them.

@@ -88,15 +88,7 @@ func (p *Placement) WriteText(w io.Writer) error {
 // Where says after how long a text a pass takes Seconds, and what a token of n in it takes
 // at the beginning of one; "" where it takes as long anywhere.
 func (p *Prediction) Where(n int) string {
-	return Where(p.Text, p.Seconds/float64(max(n, 1)), p.Start/float64(max(n, 1)))
-}
-
-// Where is [Prediction.Where] of a token's seconds after so many tokens of text.
-func Where(text int, then, start float64) string {
-	if text == 0 || seconds(then) == seconds(start) {
-		return ""
-	}
-	return fmt.Sprintf(" after %s of text (%s s at the beginning)", spelling.Count(text, "token"), seconds(start))
+	return spelling.AfterText(p.Text, p.Seconds/float64(max(n, 1)), p.Start/float64(max(n, 1)))
 }
 
 func (p *Placement) writePrediction(b *strings.Builder, name, unit string, r *Prediction) {
@@ -109,9 +101,9 @@ func (p *Placement) writePrediction(b *strings.Builder, name, unit string, r *Pr
 		limits = ", limited by " + limits
 	}
 	fmt.Fprintf(b, "%-8s %s s%s %s, %s s a pass of %d%s (ssd %s, ram %s, compute %s", name,
-		seconds(r.PerToken()), within, unit, seconds(r.Seconds), r.Tokens, limits, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+		spelling.Seconds(r.PerToken()), within, unit, spelling.Seconds(r.Seconds), r.Tokens, limits, spelling.Seconds(r.SSD), spelling.Seconds(r.RAM), spelling.Seconds(r.Compute))
 	if r.VRAM > 0 {
-		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
+		fmt.Fprintf(b, ", vram %s", spelling.Seconds(r.VRAM))
 	}
 	fmt.Fprintf(b, "); %s read from the ssd\n", spelling.Size(int64(r.SSDBytes)))
 }

@@ -89,10 +89,10 @@ func (p *Placement) reason(t *Placed) string {
 	case RuleRing:
 		return fmt.Sprintf("%s: streamed with the rest of its unit, it would make the ring larger than its %s for %d units", size, spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleValue:
-		return fmt.Sprintf("%s, %s: held, it saves %s s of reading", size, value, seconds(over(t.reads(), p.in.Rates.SSD)))
+		return fmt.Sprintf("%s, %s: held, it saves %s s of reading", size, value, spelling.Seconds(over(t.reads(), p.in.Rates.SSD)))
 	case RuleStream:
 		return fmt.Sprintf("%s, %s: read in %s s through the ring of %s for %d units", size, value,
-			seconds(over(t.reads(), p.in.Rates.SSD)), spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
+			spelling.Seconds(over(t.reads(), p.in.Rates.SSD)), spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleCache:
 		return fmt.Sprintf("%s of %d experts, %s: those that tokens choose are read through a cache of %d experts of %d, %s", size, t.Experts, value,
 			p.Cache.Slots, p.Cache.Experts, spelling.Size(p.Cache.Bytes()))

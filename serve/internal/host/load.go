@@ -16,6 +16,7 @@ import (
 	"atenia"
 	"atenia/internal/fault"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // embeddedName is what the embedded model is called and where its path is shown.
@@ -146,7 +147,7 @@ func (p *Pool) makeRoom(e *entry) (room, error) {
 		if p.evict(e) {
 			continue
 		}
-		if floor, ok := errors.AsType[*atenia.FloorError](err); ok {
+		if floor, ok := errors.AsType[*place.FloorError](err); ok {
 			return room{}, p.refuse(e, floor, left)
 		}
 		return r, err
@@ -177,7 +178,7 @@ func (p *Pool) place(e *entry, left int64) (room, error) {
 		return room{}, err
 	}
 	pl, err := plan.Place()
-	if floor, ok := errors.AsType[*atenia.FloorError](err); ok && floor.Maps {
+	if floor, ok := errors.AsType[*place.FloorError](err); ok && floor.Maps {
 		return room{share: left, mapped: true}, nil
 	}
 	if err != nil {
@@ -212,7 +213,7 @@ func (p *Pool) evict(but *entry) bool {
 	return true
 }
 
-func (p *Pool) refuse(e *entry, floor *atenia.FloorError, left int64) *Problem {
+func (p *Pool) refuse(e *entry, floor *place.FloorError, left int64) *Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	why := spelling.Sprintf("The model %q needs at least %s (%d bytes) of memory, and %s of the budget of %s are left.",

@@ -11,6 +11,7 @@ import (
 
 	"atenia"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // A Problem is an error with the status of its response.
@@ -83,7 +84,7 @@ func problemOf(err error) *Problem {
 	if _, ok := errors.AsType[*atenia.TextLengthError](err); ok {
 		return bad("context_length_exceeded", "messages")
 	}
-	if _, ok := errors.AsType[*atenia.FloorError](err); ok {
+	if _, ok := errors.AsType[*place.FloorError](err); ok {
 		return busy("out_of_memory")
 	}
 	switch {

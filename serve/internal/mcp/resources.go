@@ -102,12 +102,12 @@ func (s *Server) describe(ctx context.Context, name string) (any, error) {
 }
 
 type decisionView struct {
-	Name    string            `json:"name"`
-	Loaded  bool              `json:"loaded"`
-	Weights string            `json:"weights"`
-	Because string            `json:"because"`
-	Memory  *atenia.MemoryMap `json:"memory"`
-	LastRun *place.LastRun    `json:"last_run,omitempty"`
+	Name    string           `json:"name"`
+	Loaded  bool             `json:"loaded"`
+	Weights string           `json:"weights"`
+	Because string           `json:"because"`
+	Memory  *place.MemoryMap `json:"memory"`
+	LastRun *place.LastRun   `json:"last_run,omitempty"`
 }
 
 func (s *Server) decisions(ctx context.Context, name string) (any, error) {
