@@ -243,6 +243,11 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), RAM: l.RAM}
 		}
 	}
+	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" && r.Waits() {
+		if l, ok := p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens); ok {
+			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), Read: l.Read}
+		}
+	}
 	m.unpacked(r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
 		for _, x := range pl.Larger {

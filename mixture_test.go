@@ -46,6 +46,20 @@ func TestMixtureBudget(t *testing.T) {
 		if !ok {
 			t.Fatal(err)
 		}
+		cfg.Placement.Pins = []string{`blk\.0\..*=ram`} // experts that the cache holds, and no one else
+		if p, err = atenia.OpenPlan(path, cfg); err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Place()
+		pinned, ok := errors.AsType[*place.FloorError](err)
+		if !ok || pinned.Floor <= floor.Floor {
+			t.Fatal(err)
+		}
+		cfg.Budget.RAM = pinned.Floor
+		if got, s := run(); !slices.EqualFunc(got, want, slices.Equal[[]float32]) || s.Placement.Cache.Held == 0 {
+			t.Errorf("%s: pinned experts: %+v", path, s.Placement.Cache)
+		}
+		cfg.Placement.Pins = nil
 		for _, more := range []int64{0, 60 << 10, 150 << 10} {
 			cfg.Budget.RAM = floor.Floor + more
 			got, s := run()

@@ -118,9 +118,24 @@ func (r *LastRun) lessDisk() {
 		r.help(r.command(RunFlag{Name: "pin"}), "leave out --pin: with all weights in memory the process needs %s, and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
 		return
 	}
-	if !r.larger() {
+	if !r.larger() && !r.fewer() {
 		r.smaller()
 	}
+}
+
+// fewer advises a configuration in which less is read, as more weights stay in memory.
+func (r *LastRun) fewer() bool {
+	if r.Lesser == nil || r.Lesser.RAM > 0 {
+		return false
+	}
+	var same []RunFlag
+	for _, f := range r.Flags {
+		if f.Name == "budget" || f.Name == "learning" {
+			same = append(same, f)
+		}
+	}
+	r.help(runCommand(r.Model, r.Lesser.Flags, same), "%s: %s are read for each %s, in place of %s", r.Lesser.What, spelling.Size(r.Lesser.Read), r.unit(), spelling.Size(int64(r.ReadBytes)))
+	return true
 }
 
 // larger advises the largest budget that there is room for, if less is read in it.
@@ -149,7 +164,7 @@ func (r *LastRun) lessMemory() {
 	switch {
 	case r.Streams > 0 && r.Streams <= Sparing(r.Room) && (noStream || noMap || given || r.Form != "mapped"):
 		r.help(r.command(r.within("auto")), "stream what does not fit instead of mapping it: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
-	case r.Lesser != nil && r.Lesser.RAM <= Sparing(r.Room):
+	case r.Lesser != nil && r.Lesser.RAM > 0 && r.Lesser.RAM <= Sparing(r.Room):
 		r.help(runCommand(r.Model, r.Lesser.Flags, []RunFlag{r.within("auto")}), "%s, with which it is streamed in %s: the process needs %s and may have %s", r.Lesser.What, spelling.Size(r.Lesser.RAM), need, room)
 	case r.Streams > 0:
 		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)

@@ -72,8 +72,9 @@ type RunCost struct {
 // A RunLess is a configuration in which a model needs less memory.
 type RunLess struct {
 	What  string    `json:"what"`
-	Flags []RunFlag `json:"flags"` // of the run, in place of its own
-	RAM   int64     `json:"ram"`   // the least in which it is streamed
+	Flags []RunFlag `json:"flags"`                // of the run, in place of its own
+	RAM   int64     `json:"ram"`                  // the least in which it is streamed; 0 = Read is told
+	Read  int64     `json:"read_bytes,omitempty"` // from the disk, for each token then, where it is streamed already
 }
 
 // A RunMore is a larger budget that would make a token faster.
@@ -127,6 +128,12 @@ func (r *LastRun) waits() (disk, others, rest float64) {
 	}
 	others = min(r.Waiting, r.Neighbours*float64(r.Threads))
 	return 0, others, r.Waiting - others
+}
+
+// Waits reports whether steps waited for the disk for long enough that this bounds them.
+func (r *LastRun) Waits() bool {
+	disk, _, _ := r.waits()
+	return disk > much*r.step()
 }
 
 // FormMostly returns how the weights lay for most of the time.

@@ -135,7 +135,7 @@ var judged = []struct {
 	{"was mapped where streaming was tried", func(r *place.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, or smaller weights"},
 	{"can be streamed with less", func(r *place.LastRun) {
 		tight(r, 21*gib)
-		r.Lesser = &place.RunLess{"a context of 64 tokens in place of 128", []place.RunFlag{{Name: "ctx", Value: "64"}}, 2 * gib}
+		r.Lesser = &place.RunLess{What: "a context of 64 tokens in place of 128", Flags: []place.RunFlag{{Name: "ctx", Value: "64"}}, RAM: 2 * gib}
 	}, roofs, "paging", "", "a context of 64 tokens in place of 128, with which it is streamed in 2 GiB: the process needs 24 GiB and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
 	{"packed, and given back", func(r *place.LastRun) { paged(r, 0.9); r.Form = "packed" }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
 	// F11: threads first.
@@ -182,6 +182,11 @@ var judged = []struct {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
 		had(r, "pin=blk.1=ssd", "ctx=64")
 	}, roofs, "disk", "", "leave out --pin: with all weights in memory the process needs 2 GiB, and may have 20 GiB|atenia run m.gguf --ctx 64"},
+	{"disk, fewer weights are streamed", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
+		r.Lesser = &place.RunLess{What: "keys and values in f16", Flags: []place.RunFlag{{Name: "kv-type", Value: "f16"}}, Read: 300 << 20}
+		had(r, "budget=ram=9", "kv-type=f32", "learning=off")
+	}, roofs, "disk", "", "keys and values in f16: 300 MiB are read for each token, in place of 600 MiB|atenia run m.gguf --kv-type f16 --budget ram=9 --learning off"},
 	{"disk, a pin of what has no room", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.Need = "streamed", 600<<20, 0.08, 0.07, 24*gib
 		had(r, "pin=blk.1=ssd")

@@ -1,18 +1,26 @@
-// Package place tells where the bytes of a model were while it ran, what bounded a token, and
-// what would help: the account of a run, as values.
+// Package place tells where the bytes of a model live and why, how long a token is expected to
+// take and took, what bounds it, and what would help, as values.
 //
-//	r, err := atenia.ReadLastRun(dir, "model.gguf")
-//	r.Judge(roofs)          // what bounded a step, and what would help most
-//	r.WriteText(os.Stdout)  // as "atenia explain" prints it
+//	a, err := atenia.Advise(ctx, "model.gguf", cfg) // an [Advice]: will it run?
+//	a.WriteText(os.Stdout)                          // as "atenia doctor" prints it
 //
-// A [LastRun] is written when a model is closed that was opened with an account, and read by
-// atenia.ReadLastRun. All that is said follows from its figures, [RunCost], and from what the
-// machine can, [RunRoofs]:
+//	r, err := atenia.ReadLastRun(dir, "model.gguf") // a [LastRun]: how did it run?
+//	r.Judge(roofs)
+//	r.WriteText(os.Stdout) // as "atenia explain" prints it
 //
-//	LastRun ─┬─ WeightGroup     where weights lay, by which rule
-//	         ├─ StepTotals      of prompts and of decoding
+// Before a run there are predictions, while it runs there is what the process has, and
+// afterwards an account:
+//
+//	Advice ── Outcome, Remedy      what becomes of a model in a memory, see [Verdict]
+//	Decision, Tensor, Prediction   of a placement: a tensor's tier, a pass's seconds
+//	MemoryMap, Packing, Experts    of an open model
+//	Comparison                     predicted beside measured
+//	LastRun ─┬─ WeightGroup        where weights lay, by which rule
+//	         ├─ StepTotals         of prompts and of decoding
 //	         ├─ RunCost ──▶ Judge ──▶ Bound and Advice
-//	         ├─ RunChange       decisions while it ran
-//	         ├─ RunEvent        memory that became short, and came back
-//	         └─ RunLearned      what was learned until its end
+//	         ├─ RunChange, RunEvent, RunLearned
+//	Explanations, ReplayReport     what was learned of backends, and decisions made again
+//
+// All that is said of a run follows from its figures, [RunCost], and from what the machine can,
+// [RunRoofs].
 package place

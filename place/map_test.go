@@ -24,7 +24,7 @@ func TestMap(t *testing.T) {
 		"  scratch                  1 B  ▏\n" +
 		"ssd                    200 MiB\n" +
 		"  weights              200 MiB  " + strings.Repeat("█", 20) + "\n" +
-		"resident           1000 MiB  the system's count; ram above is -50.0 %\n"
+		"resident              1000 MiB  the system's count; ram above is -50.0 %\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"atenia/internal/memory"
@@ -19,6 +20,7 @@ type Lesser struct {
 	What  string
 	Flags []Flag // of "atenia run"
 	RAM   int64  // the least in which it is streamed
+	Read  int64  // bytes of weights that a token reads then, see [Plan.Fewer]
 }
 
 // AnyPass returns the bytes of weights that tokens pass through the processor, whichever
@@ -89,33 +91,61 @@ func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 	return q, err
 }
 
+// sparer yields configurations in which the model needs less memory, in the order in which
+// [Advise] tries them: smaller keys and values, a shorter context, both. file is the
+// configuration's in a folder.
+func (p *Plan) sparer(file string) iter.Seq2[string, *Plan] {
+	return func(yield func(string, *Plan) bool) {
+		try := func(what string, change func(c *Config)) bool {
+			q, err := p.again(file, change)
+			return err != nil || yield(what, q) // the model's heads are no whole blocks
+		}
+		for _, to := range cacheTypes {
+			if !try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }) {
+				return
+			}
+		}
+		for _, n := range p.shorterContexts() {
+			if !try(p.inContext(n), func(c *Config) { c.Context = n }) {
+				return
+			}
+		}
+		n := min(p.Context(), leastContext)
+		for _, to := range cacheTypes {
+			what := fmt.Sprintf("keys and values in %s and a context of %s", strings.ToLower(to.String()), spelling.Count(n, "token"))
+			if !try(what, func(c *Config) { c.Compile.KVType, c.Context = to, n }) {
+				return
+			}
+		}
+	}
+}
+
 // Lesser returns what lets the model be streamed in a memory that is too small for it as it
-// is configured, in the order in which [Advise] tries it: smaller keys and values, a shorter
-// context, both. file is the configuration's in a folder.
+// is configured. file is the configuration's in a folder.
 func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
-	try := func(what string, change func(c *Config)) (Lesser, bool) {
-		q, err := p.again(file, change)
-		if err != nil {
-			return Lesser{}, false // the model's heads are no whole blocks
-		}
-		n := q.StreamFloor()
-		return Lesser{what, q.Config.RunFlags(file), n}, n > 0 && n <= ram
-	}
-	for _, to := range cacheTypes {
-		if l, ok := try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }); ok {
-			return l, ok
+	for what, q := range p.sparer(file) {
+		if n := q.StreamFloor(); n > 0 && n <= ram {
+			return Lesser{What: what, Flags: q.Config.RunFlags(file), RAM: n}, true
 		}
 	}
-	for _, n := range p.shorterContexts() {
-		if l, ok := try(p.inContext(n), func(c *Config) { c.Context = n }); ok {
-			return l, ok
-		}
+	return Lesser{}, false
+}
+
+// Fewer returns what lets a tenth less be read of a model that is streamed as a placement
+// says, with room for texts of so many tokens. file is the configuration's in a folder.
+func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (Lesser, bool) {
+	in := pl.Input()
+	if p.Effective().PlacementFile != "" { // which is of this configuration
+		return Lesser{}, false
 	}
-	n := min(p.Context(), leastContext)
-	for _, to := range cacheTypes {
-		what := fmt.Sprintf("keys and values in %s and a context of %s", strings.ToLower(to.String()), spelling.Count(n, "token"))
-		if l, ok := try(what, func(c *Config) { c.Compile.KVType, c.Context = to, n }); ok {
-			return l, ok
+	for what, q := range p.sparer(file) {
+		c := q.placeConfig()
+		c.Recorder, c.Budget.RAM, c.Budget.Auto, c.Known = decide.Recorder{}, in.RAM, false, &in.Rates
+		if q.Context() < tokens {
+			continue
+		}
+		if at, _, err := q.fitWhole(q.footprint, c); err == nil && at.Decode.SSDBytes <= place.LessRead*pl.Decode.SSDBytes {
+			return Lesser{What: what, Flags: q.Config.RunFlags(file), Read: int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))}, true
 		}
 	}
 	return Lesser{}, false

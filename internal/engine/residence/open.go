@@ -189,7 +189,7 @@ func (o *opening) reserve(ts []place.Placed, m *compile.Model) error {
 	n := int64(0)
 	for i := range ts {
 		w, ok := m.Weights[ts[i].Name]
-		if _, made := o.old.made[ts[i].Name]; !ok || made || ts[i].Tier != memory.RAM {
+		if _, made := o.old.made[ts[i].Name]; !ok || made || ts[i].Tier != memory.RAM || ts[i].Experts > 0 && ts[i].Held == "" { // which the cache of experts has
 			continue
 		}
 		if _, ok := locate(&w, o.d); !ok || ts[i].Class == place.Vector {

@@ -32,6 +32,9 @@ func (t Time) Less(than Time) bool {
 	return t.Seconds*(1+OwnError) < than.Seconds*(1-OwnError)
 }
 
+// LessRead is the part of what a pass reads from the SSD from which on less is worth advising.
+const LessRead = 0.9
+
 // Uncertainties are parts of a predicted time.
 const (
 	OwnError     = 0.12 // of the prediction itself: docs/placement.md has how far off it was; the rest is of rates
