@@ -277,6 +277,13 @@ func delayed(r *place.LastRun, t *observe.Tally) float64 {
 func (m *Model) unpacked(r *place.LastRun) {
 	c, d, p := &r.RunCost, m.engine.Packing(), m.plan.compiled
 	asked := p.Config.Pack == pack.Off
+	if r.Integer { // whose packed form is as fast, by what was measured
+		return
+	}
+	if pl := m.engine.Placement(); asked && pl != nil && pl.Input().RAM > 0 && r.Form == "mapped" && p.PacksHere(pl) {
+		c.Pack, c.PackHere = d.Bytes, true
+		return
+	}
 	if r.Form == "streamed" || d.Mode != pack.Off || d.Held > 0 || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
 		return
 	}

@@ -114,10 +114,6 @@ func (r *LastRun) lessDisk() {
 		r.help("", "end programs that use memory: weights are streamed only while it is short, and the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
 		return
 	}
-	if _, pinned := r.flag("pin"); pinned && r.Need <= r.Room {
-		r.help(r.command(RunFlag{Name: "pin"}), "leave out --pin: with all weights in memory the process needs %s, and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
-		return
-	}
 	if !r.larger() && !r.fewer() {
 		r.smaller()
 	}
@@ -231,6 +227,8 @@ func (r *LastRun) slowerPacked() bool {
 func (r *LastRun) pack() {
 	what := fmt.Sprintf("pack the weights, for which products are faster: %s more", spelling.Size(r.Pack))
 	switch {
+	case r.PackHere:
+		r.help(r.command(RunFlag{Name: "pack"}), "pack the weights where they are, for which products are faster")
 	case r.PackAuto:
 		r.help(r.command(RunFlag{Name: "pack"}), "%s, for which there is memory", what)
 	case r.PackNeed > r.Room:

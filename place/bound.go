@@ -65,6 +65,7 @@ type RunCost struct {
 	Pack     int64 `json:"pack_bytes,omitempty"`
 	PackNeed int64 `json:"memory_to_pack,omitempty"`
 	PackAuto bool  `json:"pack_fits,omitempty"` // it is packed unless a flag says not to
+	PackHere bool  `json:"pack_here,omitempty"` // likewise, in the memory that the weights have
 
 	Larger []RunMore `json:"larger_budgets"` // of a model that is streamed, smallest first
 }
@@ -175,7 +176,7 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 	case r.FormMostly() == "streamed" && r.Threads == 1 && r.Told && r.Others > wall*(float64(r.Cores-1)+much):
 		r.set("neighbours", "other programs had %.1f of %s, and so a part of the one thread's: how long it waited for them is not told where others read for it", r.Others/wall, spelling.Count(r.Cores, "processor"))
 	case r.FirstUse > much*wall && r.FirstUse >= disk:
-		r.set("packing", "weights that were used for the first time were packed, for %.0f %% of the time: a %s without takes about %s", share(r.FirstUse), unit, took(wall-r.FirstUse))
+		r.set("packing", "weights that were used for the first time were packed, for %.0f %% of the time: a %s without takes no more than %s", share(r.FirstUse), unit, took(wall-r.FirstUse))
 	case r.FormMostly() == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(roofs)
 	case disk > much*wall && r.Ahead > r.ReadBytes/2:

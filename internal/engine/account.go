@@ -49,6 +49,15 @@ func (p *Plan) StreamFloor() int64 {
 	return 0
 }
 
+// PacksHere reports whether weights within the budget are packed where they are read to,
+// unless a flag says not to.
+func (p *Plan) PacksHere(pl *place.Placement) bool {
+	c := p.placeConfig()
+	c.Exec.Pack.Mode, c.Exec.Pack.Available = pack.Auto, max(1, pl.Input().RAM-pl.RAM())
+	need, err := p.footprint.Need(p.footprint.within(c, pl).Exec)
+	return err == nil && p.footprint.holds(&c, pl, &need.Packing)
+}
+
 // PackBudget returns a budget in which the weights would be packed, of which the model's own
 // is too small for that; 0 = there is none. More memory also lets steps be longer, so that
 // it is looked for by placing the model in it.
@@ -92,13 +101,16 @@ func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 }
 
 // sparer yields configurations in which the model needs less memory, in the order in which
-// [Advise] tries them: smaller keys and values, a shorter context, both. file is the
-// configuration's in a folder.
+// [Advise] tries them: without pins, smaller keys and values, a shorter context, both. file is
+// the configuration's in a folder.
 func (p *Plan) sparer(file string) iter.Seq2[string, *Plan] {
 	return func(yield func(string, *Plan) bool) {
 		try := func(what string, change func(c *Config)) bool {
 			q, err := p.again(file, change)
 			return err != nil || yield(what, q) // the model's heads are no whole blocks
+		}
+		if len(p.Config.Rules.Pins) > 0 && !try("no --pin", func(c *Config) { c.Rules.Pins = nil }) {
+			return
 		}
 		for _, to := range cacheTypes {
 			if !try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }) {

@@ -15,7 +15,7 @@ func (a *adviser) closing() error {
 	}
 	m, all := &a.machine, a.machine.alone
 	used := m.Limit - m.Available - m.Own
-	if all <= a.advice.RAM || used <= 0 {
+	if more := all - a.advice.RAM; more <= 0 || used < more { // what others have is not what helps
 		return nil
 	}
 	o, err := a.try(a.plan, a.plan.footprint, all, true)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -87,21 +86,27 @@ func (p *pace) packed() bool {
 	return float64(p.packing) <= mostDelay*float64(p.offered)
 }
 
-// median returns how long a pass took, and after how many tokens of each sequence; false
+// mean returns how long a pass took, and after how many tokens of each sequence; false
 // if too few were seen.
-func (p *pace) median() (took time.Duration, text int, ok bool) {
+func (p *pace) mean() (took time.Duration, text int, ok bool) {
 	n := min(p.seen-firstPasses, len(p.took))
 	if n < fewPasses {
 		return 0, 0, false
 	}
-	return middle(p.took[:n]), middle(p.past[:n]), true
+	return usual(p.took[:n]), usual(p.past[:n]), true
 }
 
-// middle returns the median.
-func middle[T cmp.Ordered](all []T) T {
+// usual returns the mean without the sixteenth part on either side. A median would tell of
+// passes whose experts are in memory alone, where fewer than half wait for the disk.
+func usual[T ~int | ~int64](all []T) T {
 	all = slices.Clone(all)
 	slices.Sort(all)
-	return all[len(all)/2]
+	n, sum := len(all)/16, T(0)
+	all = all[n : len(all)-n]
+	for _, v := range all {
+		sum += v
+	}
+	return sum / T(len(all))
 }
 
 // remember keeps how much longer passes took than was predicted for them, for
@@ -109,7 +114,7 @@ func middle[T cmp.Ordered](all []T) T {
 // passes that other programs slowed: the next run may be alone.
 func (e *Engine) remember() {
 	pl, dir := e.weights.placement, e.Plan.Config.Rules.ProfileDir
-	took, text, ok := e.pace.median()
+	took, text, ok := e.pace.mean()
 	if !ok || dir == "" {
 		return
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"atenia/internal/sched"
 )
 
-// TestPaceOfPlainPasses: what later runs are told that a pass takes is the median of
+// TestPaceOfPlainPasses: what later runs are told that a pass takes is the mean of
 // passes as they were predicted: one row of each sequence, no drafted tokens, no
 // prompts, no errors, and nothing from before the weights moved.
 func TestPaceOfPlainPasses(t *testing.T) {
@@ -33,18 +34,30 @@ func TestPaceOfPlainPasses(t *testing.T) {
 		"error":  {Decode: true, Rows: 2, Took: other, Err: errors.New("no")},
 	} {
 		passes(20, s)
-		if took, _, ok := p.median(); ok {
+		if took, _, ok := p.mean(); ok {
 			t.Errorf("%s: passes take %v", name, took)
 			p.restart()
 		}
 	}
 	passes(firstPasses, sched.StepInfo{Decode: true, Rows: 2, Took: other}) // bring weights in
 	passes(fewPasses, sched.StepInfo{Decode: true, Rows: 2, Past: 14, Took: plain})
-	if took, text, ok := p.median(); !ok || took != plain || text != 7 {
+	if took, text, ok := p.mean(); !ok || took != plain || text != 7 {
 		t.Errorf("a pass takes %v after %d tokens, %v, want %v after 7", took, text, ok, plain)
 	}
 	if want := 20 + 4*20 + firstPasses + fewPasses; watched != want {
 		t.Errorf("%d steps were watched, want %d", watched, want)
+	}
+}
+
+// TestUsual: passes some of which wait for experts take as long as all of them together do,
+// but for the few that something else delayed.
+func TestUsual(t *testing.T) {
+	all := slices.Concat(slices.Repeat([]time.Duration{time.Millisecond}, 20), slices.Repeat([]time.Duration{4 * time.Millisecond}, 10), []time.Duration{time.Second, 0})
+	if want := 55 * time.Millisecond / 28; usual(all) != want { // 19 and 9 of them
+		t.Errorf("%v, want %v", usual(all), want)
+	}
+	if got := usual([]time.Duration{time.Second}); got != time.Second {
+		t.Errorf("%v of one second", got)
 	}
 }
 
