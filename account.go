@@ -234,7 +234,7 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 	c.CacheBytes, c.Cores = int64(max(info.L3, info.L2*info.Cores)), cpu.Threads()
 	c.Need, c.Room = p.Memory()
 	c.KVBytes = p.CacheRead(float64(t.Sequences)/n, float64(t.Past)/n)
-	if c.KVBytes > c.WeightBytes {
+	if c.KVBytes > c.WeightBytes/8 {
 		c.KVType, c.KVTimes = p.SmallerCache(m.opened.ConfigFile)
 	}
 	if c.Need > c.Room && r.Form != "streamed" {

@@ -57,7 +57,7 @@ type Model struct {
 //
 // Errors say what is damaged and where: they name the tensor or the offset in the
 // file, what was expected, and what to do. A bad configuration is one or more
-// [*ConfigError]; a budget that is too small is a [*FloorError].
+// [*ConfigError]; a budget that is too small is a [*place.FloorError].
 //
 // Files stay mapped until Close: replace a model by writing a new file and renaming it.
 // If one is written to, as by cp, requests end with a [*ChangedError]; [Config.NoMmap]

@@ -44,7 +44,7 @@ type Placement struct {
 //
 // If weights stay on the disk and its speed is not known, Place reads the model's
 // files for half a second to measure it; [PlacementRules.NoProbe] prevents that. A
-// budget that is too small is a [*FloorError], with the smallest budget that would
+// budget that is too small is a [*place.FloorError], with the smallest budget that would
 // do; pins and requirements that cannot be met match [ErrPin] and [ErrRequire].
 func (p *Plan) Place() (*Placement, error) {
 	pl, err := p.compiled.Place(context.Background())

@@ -204,8 +204,9 @@ func (r *LastRun) quickerSteps() {
 		r.help("", "nothing: weights that are packed were measured to be no faster")
 	case r.Decode.Steps > 0 && r.Pack > 0:
 		r.pack()
-	case r.Decode.Steps > 0 && r.KVBytes > r.WeightBytes && r.KVType != "":
-		r.help(r.command(RunFlag{Name: "kv-type", Value: r.KVType}), "keys and values in %s are %.1f times smaller, and most of what a %s reads is keys and values", r.KVType, r.KVTimes, r.unit())
+	case r.Decode.Steps > 0 && r.spared() >= muchOfKV:
+		all := r.WeightBytes + r.KVBytes
+		r.help(r.command(RunFlag{Name: "kv-type", Value: r.KVType}), "keys and values in %s are %.1f times smaller, and %.0f %% of what a %s reads is keys and values", r.KVType, r.KVTimes, 100*r.KVBytes/all, r.unit())
 	case r.Bound == "memory":
 		r.smaller()
 	case r.Bound == "arithmetic":
@@ -213,6 +214,17 @@ func (r *LastRun) quickerSteps() {
 	default:
 		r.help("", "nothing: no resource is known to bound a %s", r.unit())
 	}
+}
+
+// muchOfKV is the part of what a step reads that smaller keys and values must spare.
+const muchOfKV = 0.15
+
+// spared returns the part of what a step reads that it would not, of smaller keys and values.
+func (r *LastRun) spared() float64 {
+	if r.KVType == "" {
+		return 0
+	}
+	return r.KVBytes * (1 - 1/max(1, r.KVTimes)) / max(1, r.WeightBytes+r.KVBytes)
 }
 
 // slowerPacked reports whether weights as the file has them were measured to be as fast, by

@@ -148,7 +148,13 @@ var judged = []struct {
 	{"keys and values", func(r *place.LastRun) {
 		r.WeightBytes, r.KVBytes, r.KVType, r.KVTimes = gib/8, gib, "q8_0", 1.88
 		had(r, "budget=ram=9", "strict")
-	}, roofs, "memory", "128 MiB of weights and 1 GiB of keys and values for each token are read at 12.08 GB/s", "keys and values in q8_0 are 1.9 times smaller, and most of what a token reads is keys and values|atenia run m.gguf --budget ram=9 --strict --kv-type q8_0"},
+	}, roofs, "memory", "128 MiB of weights and 1 GiB of keys and values for each token are read at 12.08 GB/s", "keys and values in q8_0 are 1.9 times smaller, and 89 % of what a token reads is keys and values|atenia run m.gguf --budget ram=9 --strict --kv-type q8_0"},
+	{"a half of keys and values, weights of the smallest type", func(r *place.LastRun) {
+		r.WeightType, r.KVBytes, r.KVType, r.KVTimes = "Q4_K", gib, "f16", 2
+	}, roofs, "memory", "", "keys and values in f16 are 2.0 times smaller, and 50 % of what a token reads is keys and values|atenia run m.gguf --kv-type f16"},
+	{"few keys and values, weights of the smallest type", func(r *place.LastRun) {
+		r.WeightType, r.KVBytes, r.KVType, r.KVTimes = "Q4_K", gib/4, "f16", 2
+	}, roofs, "memory", "", "nothing: weights are Q4_K already"},
 	// F15: packing.
 	{"pack off", func(r *place.LastRun) { unpacked(r, 3*gib, true); had(r, "pack=off", "ctx=64") }, place.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "pack the weights, for which products are faster: 1 GiB more, for which there is memory|atenia run m.gguf --ctx 64"},
 	{"no room to pack in the budget", func(r *place.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},

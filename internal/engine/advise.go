@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,7 +155,7 @@ func (a *adviser) measure() {
 	a.measured = func(path string, pl *place.Placement) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts(), Reads: pl.Reads()})
+			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: cmp.Or(c.Threads, cpu.Threads()), Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts(), Reads: pl.Reads()})
 		}
 		return m, err
 	}

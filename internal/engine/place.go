@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
@@ -55,7 +57,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string, pl *place.Placement) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts(), Reads: pl.Reads()})
+			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: cmp.Or(p.Effective().Threads, cpu.Threads()), Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts(), Reads: pl.Reads()})
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)

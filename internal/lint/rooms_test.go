@@ -80,7 +80,7 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {32, "the face: it joins everything"},
+	".":                         {31, "the face: it joins everything"},
 	"internal/cli":              {23, "the face: one command each"},
 	"internal/bench":            {13, "it measures an engine from all sides: steps, kernels, the ring, the files, images, and a server's clients"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
 	"atenia/internal/store/durable"
@@ -26,7 +25,7 @@ const ShortWindow = 150 * time.Millisecond
 
 // An MeasureEffort bounds the time and memory of a measurement.
 type MeasureEffort struct {
-	Threads     int           // that read memory; 0 = as many as would compute
+	Threads     int           // that read memory, at least one
 	Window      time.Duration // for reading a file, which is done twice; 0 = 0.5 s
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 	Products    []Product     // to measure, too, if memory is
@@ -53,9 +52,7 @@ type Measurement struct {
 // nothing. What the page cache has of the file stays there: whoever asks how fast a
 // model runs runs it next.
 func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurement, err error) {
-	if e.Threads == 0 {
-		e.Threads = cpu.Threads()
-	}
+	e.Threads = max(1, e.Threads)
 	if e.Window == 0 {
 		e.Window = 500 * time.Millisecond
 	}
