@@ -143,12 +143,13 @@ func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
 	return Lesser{}, false
 }
 
-// Fewer returns what lets a tenth less be read of a model that is streamed as a placement
-// says, with room for texts of so many tokens. file is the configuration's in a folder.
-func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (Lesser, bool) {
-	in := pl.Input()
+// Fewer returns what lets the fewest bytes, a tenth less at least, be read of a model that is
+// streamed as a placement says, with room for texts of so many tokens. file is the
+// configuration's in a folder.
+func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (best Lesser, ok bool) {
+	in, least := pl.Input(), place.LessRead*pl.Decode.SSDBytes
 	if p.Effective().PlacementFile != "" { // which is of this configuration
-		return Lesser{}, false
+		return best, false
 	}
 	for what, q := range p.sparer(file) {
 		c := q.placeConfig()
@@ -156,11 +157,12 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (Lesser, bool
 		if q.Context() < tokens {
 			continue
 		}
-		if at, _, err := q.fitWhole(q.footprint, c); err == nil && at.Decode.SSDBytes <= place.LessRead*pl.Decode.SSDBytes {
-			return Lesser{What: what, Flags: q.Config.RunFlags(file), Read: int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))}, true
+		if at, _, err := q.fitWhole(q.footprint, c); err == nil && at.Decode.SSDBytes <= least {
+			best, ok = Lesser{What: what, Flags: q.Config.RunFlags(file), Read: int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))}, true
+			least = at.Decode.SSDBytes - (1-place.LessRead)*pl.Decode.SSDBytes
 		}
 	}
-	return Lesser{}, false
+	return best, ok
 }
 
 // SmallerCache returns the next smaller type of keys and values, and how many times smaller
