@@ -45,6 +45,9 @@ func Hardware(ctx context.Context, c *HardwareConfig) (*place.Machine, error) {
 	for i := range d.Devices {
 		m.Devices = append(m.Devices, newDevice(&d.Devices[i]))
 	}
+	for _, u := range d.Unused {
+		m.Unused = append(m.Unused, u.Name)
+	}
 	if d.Storage != nil {
 		m.Storage = newStorage(d.Storage)
 	}

@@ -13,6 +13,7 @@ type Machine struct {
 	Pressure       float32 // part of the memory that is taken, 0 to 1
 
 	Devices  []Device
+	Unused   []string // GPUs on which nothing computes, by name
 	Storage  *Storage // of atenia.HardwareConfig.CacheDir; nil without one
 	Warnings []string // what costs speed or will fail, and what to do about it
 }

@@ -20,7 +20,8 @@ func hardwareCommand(env *command.Env) *cobra.Command {
 		Long: "Report the processor, memory within its control groups, the storage of a cache folder, and devices, and warn\n" +
 			"about what will be slow or refused. --probe says how much is measured: none; quick, which measures storage\n" +
 			"for about a second unless there is a profile of the last 30 days; or full, which measures storage and the\n" +
-			"links to devices anew.",
+			"links to devices anew. GPUs on which nothing computes are named, and NUMA nodes where there are several; --json\n" +
+			"has the averages that the system keeps of waits for memory, too.",
 		Example: "  atenia hw\n  atenia hw --probe full --cache-dir /mnt/nvme/atenia\n  atenia hw --json",
 		Args:    cobra.NoArgs,
 	}

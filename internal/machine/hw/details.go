@@ -7,7 +7,9 @@ type Details struct {
 	Processor Processor `json:"processor"`
 	Memory    Memory    `json:"memory"`
 	Storage   *Storage  `json:"storage,omitempty"`
+	Nodes     []Node    `json:"numa_nodes,omitempty"`
 	Devices   []Device  `json:"devices,omitempty"`
+	Unused    []Unused  `json:"unused_devices,omitempty"`
 	Warnings  []Warning `json:"warnings,omitempty"`
 }
 
@@ -32,6 +34,7 @@ type Memory struct {
 	LockableBytes  *uint64  `json:"lockable_bytes,omitempty"`     // nil: unlimited or unknown
 	StallSome      *float32 `json:"stall_some_percent,omitempty"` // share of the last ten seconds in which some task waited for memory
 	StallFull      *float32 `json:"stall_full_percent,omitempty"` // share of the last ten seconds in which all tasks did
+	Stalls         []Stall  `json:"stalls,omitempty"`             // likewise of longer times, as far as the system keeps them
 	PageReporting  bool     `json:"page_reporting"`               // the guest returns freed pages to its host
 }
 

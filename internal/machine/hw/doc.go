@@ -10,6 +10,8 @@
 //	storage                 the mount and the disk below the cache directory;
 //	                        speeds as measured once and kept for the device
 //	devices                 a [GPUProber]: this package loads no library
+//	unused devices          /sys/class/drm: GPUs that nothing computes on
+//	NUMA nodes, stalls      /sys/devices/system/node, /proc/pressure/memory
 //
 // [Probe] fills a [Snapshot], the input of placement, and [Details] for people,
 // with warnings about what will be slow or refused. A [Sampler] samples memory

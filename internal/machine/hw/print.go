@@ -33,7 +33,8 @@ func (d *Details) Print(out io.Writer, s *Snapshot) error {
 	if d.Storage != nil {
 		d.printStorage(w)
 	}
-	if len(d.Devices) == 0 {
+	d.printAround(w)
+	if len(d.Devices)+len(d.Unused) == 0 {
 		fmt.Fprintln(w, "devices\tnone")
 	}
 	for i := range d.Devices {

@@ -96,6 +96,7 @@ func (p prober) probe(ctx context.Context, o Options) (*Snapshot, *Details, erro
 	p.lookAtMemory(s, d)
 	err := p.lookAtStorage(ctx, o, s, d)
 	p.lookAtDevices(ctx, o, s, d)
+	p.lookAround(d)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
