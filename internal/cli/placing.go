@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -29,7 +30,7 @@ var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "ba
 func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	p.cfg, p.flags = c, f
 	f.Var(&size{c, "ram", ""}, "ram", "memory limit of the process: 4GiB, 512MiB, 2GB, bytes, or auto")
-	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for")
+	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for; auto: what the one with the most has free, but for a sixteenth")
 	f.Var(&reserves{c, ""}, "reserve", "RAM for other uses than weights: kv=SIZE,act=SIZE,runtime=SIZE")
 	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "place tensors, by their names as in --why, in a tier: `REGEXP=TIER`, where TIER is vram, ram or ssd (may be repeated)")
 	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier for weights: vram, ram or ssd")
@@ -144,8 +145,24 @@ func (s *size) Type() string { return "SIZE" }
 
 // Set implements [pflag.Value].
 func (s *size) Set(text string) error {
-	s.text = text
+	if s.text = text; s.name == "vram" && text == "auto" {
+		m, err := atenia.Hardware(context.Background(), nil)
+		if err != nil {
+			return err
+		}
+		s.cfg.Budget.VRAM = freeVRAM(m.Devices)
+		return nil
+	}
 	return s.cfg.Budget.Set(s.name, text)
+}
+
+// freeVRAM returns what a model may have of the device with the most free memory: a sixteenth
+// of that is left to others. 0 = there is none.
+func freeVRAM(devices []place.Device) (most int64) {
+	for i := range devices {
+		most = max(most, place.Sparing(int64(devices[i].FreeBytes)))
+	}
+	return most
 }
 
 // reserves are those of the budget.
