@@ -69,6 +69,9 @@ func (a *Adapter) Bind(m *compile.Model, name string) (*Bound, error) {
 // mergeInstead says what to do with an adapter that cannot be bound.
 const mergeInstead = "; merge it into the weights instead (Config.Adapter, --lora)"
 
+// otherModel says so of an adapter whose shapes are not the model's.
+const otherModel = "; it was made for another model"
+
 // bare returns the part of a tensor's name by which it is compared.
 func (a *Adapter) bare(name string) string {
 	if a.gguf {
@@ -81,13 +84,13 @@ func (a *Adapter) bare(name string) string {
 // what the recipe does with rows is done with those of B, and what it does with columns
 // with those of A.
 func (p *Pair) move(w *compile.Weight) (a, b []float32, err error) {
-	bad := func(why string) error {
-		return fmt.Errorf("%w: %s for weight %s: %s%s", ErrBase, p.Module, w.Name, why, mergeInstead)
+	bad := func(why, instead string) error {
+		return fmt.Errorf("%w: %s for weight %s: %s%s", ErrBase, p.Module, w.Name, why, instead)
 	}
 	steps := w.Transform
 	turned := len(steps) > 0 && steps[0].Kind == compile.Transpose
 	if turned != p.Turned {
-		return nil, nil, bad("fan_in_fan_out says other than the model whether its rows are the matrix's columns")
+		return nil, nil, bad("fan_in_fan_out says other than the model whether its rows are the matrix's columns", mergeInstead)
 	}
 	if turned {
 		steps = steps[1:]
@@ -104,14 +107,14 @@ func (p *Pair) move(w *compile.Weight) (a, b []float32, err error) {
 		case t.RowWise() && t.Kind != compile.Reshape:
 			vb, err = compile.ApplyTransform(t, vb)
 		default:
-			err = fmt.Errorf("%s of its values", t.Kind)
+			return nil, nil, bad(fmt.Sprintf("%s of its values", t.Kind), mergeInstead)
 		}
 		if err != nil {
-			return nil, nil, bad(err.Error())
+			return nil, nil, bad(fmt.Sprintf("its matrix is [%d, %d], of which there is no %v", p.Out, p.In, err), otherModel)
 		}
 	}
 	if want := (tensor.Shape{w.Shape[0], p.Rank}); !vb.Shape.Equal(want) || va.Shape.Cols() != w.Shape[1] {
-		return nil, nil, bad(fmt.Sprintf("its matrix is [%d, %d], the model's makes %v", p.Out, p.In, w.Shape))
+		return nil, nil, bad(fmt.Sprintf("its matrix is [%d, %d], the model's makes %v", p.Out, p.In, w.Shape), otherModel)
 	}
 	a, _ = va.F32()
 	b, _ = vb.F32()
