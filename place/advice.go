@@ -163,10 +163,30 @@ func (r *LastRun) lessMemory() {
 	case r.Lesser != nil && r.Lesser.RAM > 0 && r.Lesser.RAM <= Sparing(r.Room):
 		r.help(runCommand(r.Model, r.Lesser.Flags, []RunFlag{r.within("auto")}), "%s, with which it is streamed in %s: the process needs %s and may have %s", r.Lesser.What, spelling.Size(r.Lesser.RAM), need, room)
 	case r.Streams > 0:
-		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
+		r.help(r.doctor(), "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
 	default:
-		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory: the process needs %s and may have %s, and its weights cannot be streamed", need, room)
+		r.help(r.doctor(), "more memory: the process needs %s and may have %s, and its weights cannot be streamed", need, room)
 	}
+}
+
+// asked are the flags of a run that doctor has, too, beside those of its files.
+var asked = []string{"ctx", "kv-type", "batch-tokens", "threads"}
+
+// doctor returns the call that tries what a run cannot change, in the memory of the run.
+func (r *LastRun) doctor() string {
+	s := "atenia doctor " + spelling.Shell(r.Model) + r.Files
+	budget, _ := r.flag("budget")
+	for part := range strings.SplitSeq(budget, ",") {
+		if ram, ok := strings.CutPrefix(part, "ram="); ok && ram != "auto" {
+			s += " --ram " + ram
+		}
+	}
+	for _, f := range r.Flags {
+		if slices.Contains(asked, f.Name) {
+			s += " " + f.String()
+		}
+	}
+	return s
 }
 
 // lessDrafting advises to draft nothing where a step without drafts would be faster for each
@@ -275,10 +295,10 @@ func (r *LastRun) smaller() {
 	case to == "" && r.larger():
 		return
 	case to == "" && r.Bound == "disk":
-		r.help("", "nothing: weights are %s already, and what a %s reads of them from the disk has no room in memory", r.WeightType, r.unit())
+		r.help(r.doctor(), "smaller weights alone, which answer worse: they are %s already, and what a %s reads of them from the disk has no room in memory", r.WeightType, r.unit())
 		return
 	case to == "":
-		r.help("", "nothing: weights are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
+		r.help(r.doctor(), "smaller weights alone, which answer worse: they are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
 		return
 	}
 	command := fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)

@@ -113,7 +113,7 @@ var judged = []struct {
 	{"threads wait", func(r *place.LastRun) { waits(r, 0.5, 0.1); r.Faults, r.ReadBytes, r.Again = 1, 4096, 4096 }, roofs, "none", "threads waited 40 % of the time for one another, and 10 % for a processor that other programs had; the disk explains neither", "nothing: "},
 	{"not told", func(r *place.LastRun) { waits(r, 0.5, 0); r.Told = false }, roofs, "none", "threads waited 50 % of the time, and for what is not known", "nothing: "},
 	{"memory, q8_0", func(r *place.LastRun) { r.WeightType, r.WeightBits = "Q8_0", 8.5 }, roofs, "memory", "10.74 GB/s", "weights of type q4_k_m are 1.8 times smaller than Q8_0, and a token is about as much faster|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
-	{"memory, q4_k", func(r *place.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "nothing: weights are Q4_K already, and a token takes what reading them takes"},
+	{"memory, q4_k", func(r *place.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "smaller weights alone, which answer worse: they are Q4_K already, and a token takes what reading them takes|atenia doctor m.gguf"},
 	{"arithmetic", func(r *place.LastRun) { r.Operations = 15e9 }, roofs, "arithmetic", "products compute 150.00 GFLOP/s, of 200.00 GFLOP/s that this machine computes with 2 threads", "nothing: 2 threads compute as fast as this machine does"},
 	{"arithmetic in the cache, one thread", func(r *place.LastRun) { r.Operations, r.WeightBytes, r.Threads = 15e9, 1<<20, 1 }, roofs, "arithmetic", "150.00 GFLOP/s", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
 	{"arithmetic of integers", func(r *place.LastRun) { r.Operations, r.Integer = 15e9, true }, roofs, "memory", "10.74 GB/s", "weights of type"},
@@ -154,7 +154,7 @@ var judged = []struct {
 	}, roofs, "memory", "", "keys and values in f16 are 2.0 times smaller, and 50 % of what a token reads is keys and values|atenia run m.gguf --kv-type f16"},
 	{"few keys and values, weights of the smallest type", func(r *place.LastRun) {
 		r.WeightType, r.KVBytes, r.KVType, r.KVTimes = "Q4_K", gib/4, "f16", 2
-	}, roofs, "memory", "", "nothing: weights are Q4_K already"},
+	}, roofs, "memory", "", "smaller weights alone"},
 	// F15: packing.
 	{"pack off", func(r *place.LastRun) { unpacked(r, 3*gib, true); had(r, "pack=off", "ctx=64") }, place.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "pack the weights, for which products are faster: 1 GiB more, for which there is memory|atenia run m.gguf --ctx 64"},
 	{"no room to pack in the budget", func(r *place.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},
@@ -202,7 +202,8 @@ var judged = []struct {
 	{"disk, a larger budget that reads as much", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 600<<20, 0.08, 0.07, "Q4_K"
 		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 550 << 20}}
-	}, roofs, "disk", "", "nothing: weights are Q4_K already, and what a token reads of them from the disk has no room in memory"},
+		had(r, "budget=ram=7,ssd=9", "ctx=64", "pack=off")
+	}, roofs, "disk", "", "smaller weights alone, which answer worse: they are Q4_K already, and what a token reads of them from the disk has no room in memory|atenia doctor m.gguf --ram 7 --ctx 64"},
 	{"memory, and a little of the disk", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 60<<20, 0.08, 0.015, "Q4_K"
 		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 0}}
