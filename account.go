@@ -244,6 +244,7 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 		}
 	}
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" && r.Waits() {
+		c.ReadAs = p.ReadAs(m.opened.ConfigFile, pl)
 		if l, ok := p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens); ok {
 			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), Read: l.Read}
 		}

@@ -278,7 +278,7 @@ func (r *LastRun) smallerType() (string, float64) {
 	switch r.WeightType {
 	case tensor.F32.String(), tensor.F16.String(), tensor.BF16.String():
 		// With the rest of the disk's memory, q8_0 may still be read in part, and q4_k_m not.
-		if kept := r.WeightBytes - r.ReadBytes; r.Bound == "disk" && r.less(8.5) > kept && r.less(smallBits) <= kept {
+		if r.Bound == "disk" && r.readAs("q8_0", 8.5) > 0 && r.readAs("q4_k_m", smallBits) == 0 {
 			return "q4_k_m", smallBits
 		}
 		return "q8_0", 8.5
@@ -306,14 +306,22 @@ func (r *LastRun) smaller() {
 		r.help(command, "weights of type %s are %.1f times smaller than %s, and a %s is about as much faster", to, r.WeightBits/bits, r.WeightType, r.unit())
 		return
 	}
-	if r.AnyBytes > r.WeightBytes { // of a mixture, of which more experts stay: how many, its choices say
+	if r.ReadAs == nil && r.AnyBytes > r.WeightBytes { // of a mixture, of which more experts stay: how many, its choices say
 		most := r.ReadBytes * bits / max(r.WeightBits, bits)
 		r.help(command, "weights of type %s are %.1f times smaller than %s: at most %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(most)), r.unit(), spelling.Size(int64(r.ReadBytes)))
 		return
 	}
-	// What stays in memory now stays, so that what is read shrinks by more than the type.
-	read := max(0, r.less(bits)-max(0, r.WeightBytes-r.ReadBytes))
+	read := r.readAs(to, bits)
 	r.help(command, "weights of type %s are %.1f times smaller than %s: about %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(read)), r.unit(), spelling.Size(int64(r.ReadBytes)))
+}
+
+// readAs returns the bytes that a token would read from the disk with weights of another type.
+func (r *LastRun) readAs(name string, bits float64) float64 {
+	if n, ok := r.ReadAs[name]; ok {
+		return float64(n)
+	}
+	// What stays in memory now stays, so that what is read shrinks by more than the type.
+	return max(0, r.less(bits)-max(0, r.WeightBytes-r.ReadBytes))
 }
 
 // smallBits are those of a weight of type q4_k_m.

@@ -67,6 +67,10 @@ type RunCost struct {
 	PackAuto bool  `json:"pack_fits,omitempty"` // it is packed unless a flag says not to
 	PackHere bool  `json:"pack_here,omitempty"` // likewise, in the memory that the weights have
 
+	// ReadAs are the bytes that a token would read from the disk of weights of smaller types,
+	// by the names of these, of a model that is streamed.
+	ReadAs map[string]int64 `json:"read_bytes_as,omitempty"`
+
 	Larger []RunMore `json:"larger_budgets"` // of a model that is streamed, smallest first
 }
 

@@ -184,6 +184,10 @@ var judged = []struct {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes
 	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: at most 8.5 MiB are read for each token, in place of 16 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
 	{"disk, all are read", func(r *place.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
+	{"disk, as placing says of other types", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 600<<20, 0.08, 0.07, 2*r.WeightBytes
+		r.ReadAs = map[string]int64{"q8_0": 100 << 20, "q4_k_m": 1 << 20}
+	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 100 MiB are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
 	{"disk, by a pin", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
 		r.Lesser = &place.RunLess{What: "no --pin", Flags: []place.RunFlag{{Name: "ctx", Value: "64"}}}

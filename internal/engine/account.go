@@ -11,8 +11,10 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
+	"atenia/internal/model/quant"
 	"atenia/internal/policy/decide"
 	"atenia/internal/spelling"
+	"atenia/tensor"
 )
 
 // A Lesser is a configuration in which a model needs less memory.
@@ -163,6 +165,32 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (best Lesser,
 		}
 	}
 	return best, ok
+}
+
+// ReadAs returns the bytes of weights that a token would read of smaller types, by their
+// names, of a model that is streamed as a placement says. file is the configuration's in a
+// folder.
+func (p *Plan) ReadAs(file string, pl *place.Placement) map[string]int64 {
+	in, q := pl.Input(), p
+	if p.Config.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
+		var err error
+		if q, err = p.again(file, func(c *Config) { c.Compile.KVType = tensor.F16 }); err != nil {
+			return nil
+		}
+	}
+	out := map[string]int64{}
+	for _, mix := range []quant.Mix{quant.MixQ8_0, quant.MixQ4_K_M} {
+		f, bytes := q.footprint.quantized(mix)
+		if bytes == 0 {
+			continue
+		}
+		c := q.placeConfig()
+		c.File, c.Recorder, c.Budget.RAM, c.Budget.Auto, c.Known = "", decide.Recorder{}, in.RAM, false, &in.Rates
+		if at, _, err := q.fitWhole(f, c); err == nil {
+			out[mix.String()] = int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))
+		}
+	}
+	return out
 }
 
 // SmallerCache returns the next smaller type of keys and values, and how many times smaller
