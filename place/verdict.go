@@ -107,7 +107,11 @@ func (a *Advice) WriteText(w io.Writer) error {
 	for i, r := range a.Remedies {
 		fmt.Fprintf(&b, "%d. %s\n   %s\n   %s\n", i+1, r.What, r.Command, r.Then.String())
 	}
-	if len(a.Remedies) == 0 {
+	switch {
+	case len(a.Remedies) > 0:
+	case a.Verdict == VerdictCannot || a.Verdict == VerdictMaps:
+		b.WriteString("nothing that could be changed here lets it run otherwise\n")
+	default:
 		b.WriteString("nothing that could be changed helps by more than predictions are off\n")
 	}
 	for _, line := range a.Notes {

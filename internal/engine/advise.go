@@ -248,8 +248,7 @@ func (o *Outcome) better(now Outcome) bool {
 		return false
 	}
 	at := now.at(o.After)
-	was := place.Time{Seconds: now.Seconds * at, Range: place.Range{Low: now.Range.Low * at, High: now.Range.High * at}, Assumed: now.Assumed}
-	return place.Time{Seconds: o.Seconds, Range: o.Range, Assumed: o.Assumed}.Less(was)
+	return place.Less(o.Seconds, now.Seconds*at)
 }
 
 // at returns how much of Seconds a token takes after so many tokens: of texts of several
@@ -396,6 +395,7 @@ func (a *adviser) shorter() error {
 	lengths := a.plan.shorterContexts()
 	if n := a.advice.Now.Context; n > 0 { // the one that it is mapped with, which a run refuses to exceed
 		lengths = append(lengths, n)
+		slices.SortFunc(lengths, func(a, b int) int { return b - a }) // a shorter one is worth no more
 	}
 	for _, n := range lengths {
 		if ok, err := a.with(func(c *Config) { c.Context = n }, a.plan.inContext(n)); ok || err != nil {

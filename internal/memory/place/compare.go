@@ -19,6 +19,9 @@ func Compare(p *Placement, a Actual) pub.Comparison {
 	if least := min(p.Decode.SSD, max(p.Decode.RAM, p.Decode.Compute)); least > 0 {
 		hidden = min(1, max(0, 1-(p.Decode.uncorrected(p.Decode.Seconds)-p.Decode.Bound)/least)) // by rounding it may be outside
 	}
+	if p.Guessed() { // then its times say nothing
+		a.Seconds, a.Overlap = 0, 0
+	}
 	for _, d := range []pub.Difference{
 		{What: "ram bytes", Planned: float64(p.RAM()), Actual: a.RAM},
 		{What: "ssd bytes a pass", Planned: p.Decode.SSDBytes, Actual: a.SSDBytes},

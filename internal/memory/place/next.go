@@ -15,15 +15,20 @@ type Change struct {
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
 	Range       Range   `json:"range"`        // of Seconds; zero if rates were assumed
 	RangeThen   Range   `json:"range_then"`
-	Fits        bool    `json:"fits"`           // nothing is streamed after the change
-	SSDBytes    float64 `json:"ssd_bytes_then"` // that a decode pass reads
+	Fits        bool    `json:"fits"`      // nothing is streamed after the change
+	SSDNow      float64 `json:"ssd_bytes"` // that a decode pass reads
+	SSDBytes    float64 `json:"ssd_bytes_then"`
 	// Text and StartThen are those of the pass that takes SecondsThen, see [Prediction].
 	Text      int     `json:"text_tokens,omitempty"`
 	StartThen float64 `json:"seconds_then_at_start,omitempty"`
 }
 
-// String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
+// String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s", or with what is read where times
+// are of rates that were assumed.
 func (c Change) String() string {
+	if c.Range == (Range{}) {
+		return fmt.Sprintf("%s: %s are read from the ssd by a pass, in place of %s", c.What, spelling.Size(int64(c.SSDBytes)), spelling.Size(int64(c.SSDNow)))
+	}
 	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, spelling.Seconds(c.Seconds), c.Range.text(1), spelling.Seconds(c.SecondsThen), c.RangeThen.text(1)+spelling.AfterText(c.Text, c.SecondsThen, c.StartThen))
 	if c.Fits {
 		s += ", nothing is streamed"
@@ -77,13 +82,12 @@ func (p *Placement) change(q *Placement) {
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
 		what = "the same RAM without the plan file"
 	}
-	c := Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
-	now, then := Time{p.Decode.Seconds, p.Decode.Range, p.Guessed()}, Time{q.Decode.Seconds, q.Decode.Range, q.Guessed()}
-	if !now.Assumed && !then.Assumed {
-		c.Range, c.RangeThen = now.Range, then.Range
+	c := Change{What: what, SSDNow: p.Decode.SSDBytes, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
+	if !p.Guessed() && !q.Guessed() {
+		c.Range, c.RangeThen = p.Decode.Range, q.Decode.Range
 	}
 	p.Larger = append(p.Larger, c)
-	if then.Less(now) {
+	if Less(q.Decode.Seconds, p.Decode.Seconds) {
 		p.Next = append(p.Next, c)
 	}
 }

@@ -15,22 +15,9 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// A Time is how long something takes, and what that is expected to lie between.
-type Time struct {
-	Seconds float64
-	Range
-	Assumed bool // by rates that were not found out
-}
-
-// Less reports whether it is less than another by more than predictions are off. Of one
-// machine's rates both have the errors, unless these were assumed: then what is limited by
-// one may not be by another.
-func (t Time) Less(than Time) bool {
-	if t.Assumed || than.Assumed {
-		return t.High < than.Low
-	}
-	return t.Seconds*(1+OwnError) < than.Seconds*(1-OwnError)
-}
+// Less reports whether a predicted time is less than another by more than predictions are off:
+// by their own error, since both have those of the same rates.
+func Less(seconds, than float64) bool { return seconds*(1+OwnError) < than*(1-OwnError) }
 
 // LessRead is the part of what a pass reads from the SSD from which on less is worth advising.
 const LessRead = 0.9

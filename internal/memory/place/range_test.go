@@ -187,6 +187,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestNextOfAssumedRates: what more RAM does is told in bytes where times are of rates that
+// were assumed, and never that it does nothing.
+func TestNextOfAssumedRates(t *testing.T) {
+	in := streamed(700 << 20)
+	in.Rates = place.Rates{SSD: 1e12, RAM: 1e10, Assumed: []string{"ram"}}
+	var b strings.Builder
+	if err := decodeOf(t, in).WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.String(); !strings.Contains(s, "next     +300 MiB RAM: 0 B are read from the ssd by a pass, in place of ") || strings.Contains(s, "does not make") {
+		t.Errorf("%s", s)
+	}
+}
+
 // TestRingPage: a ring of a part of a page or more is whole pages, the same for what is
 // placed, for the floor and for the sum.
 func TestRingPage(t *testing.T) {

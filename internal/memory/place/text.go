@@ -75,10 +75,14 @@ func (p *Placement) WriteText(w io.Writer) error {
 	if d := &p.Decode; d.Runs > 0 {
 		fmt.Fprintf(&b, "%-8s corrected by %s, which took %.2f times as long as the rates say\n", "runs", spelling.Count(d.Runs, "run"), d.Correction)
 	}
-	if len(p.Next) == 0 && p.Spills() {
+	next := p.Next
+	if p.Guessed() { // the figures of which say what is read alone
+		next = p.Larger
+	}
+	if len(next) == 0 && p.Spills() {
 		fmt.Fprintf(&b, "%-8s more RAM does not make decode faster by more than predictions are off\n", "next")
 	}
-	for _, c := range p.Next {
+	for _, c := range next {
 		fmt.Fprintf(&b, "%-8s %s\n", "next", c)
 	}
 	_, err := io.WriteString(w, b.String())
