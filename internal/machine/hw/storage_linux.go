@@ -157,12 +157,3 @@ func lockLimit(root fs.FS) (uint64, bool) {
 	}
 	return r.Cur, true
 }
-
-// read returns a small file without surrounding space; "" on error.
-func read(root fs.FS, name string) string {
-	b, err := fs.ReadFile(root, name)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}

@@ -32,21 +32,13 @@ type Unused struct {
 	MemoryBytes *uint64 `json:"memory_bytes,omitempty"`
 }
 
-// mostSys is what is read of a file of /sys or /proc.
-const mostSys = 1 << 14
-
-// readSys returns a small file, "" if there is none.
-func readSys(root fs.FS, name string) string {
-	f, err := root.Open(name)
+// read returns a small file of the system without the space around, "" if there is none.
+func read(root fs.FS, name string) string {
+	b, err := fs.ReadFile(root, name)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostSys))
-	if err != nil {
-		return ""
-	}
-	return string(b)
+	return strings.TrimSpace(string(b))
 }
 
 // listSys returns the entries of a folder whose names are a prefix and a number, by number.
@@ -80,8 +72,8 @@ func nodes(root fs.FS) (out []Node) {
 	const dir = "sys/devices/system/node"
 	for _, id := range listSys(root, dir, "node") {
 		at := fmt.Sprintf("%s/node%d/", dir, id)
-		n := Node{ID: id, Processors: strings.TrimSpace(readSys(root, at+"cpulist"))}
-		info := readSys(root, at+"meminfo")
+		n := Node{ID: id, Processors: read(root, at+"cpulist")}
+		info := read(root, at+"meminfo")
 		n.MemoryBytes, n.FreeBytes = kilobytes(info, "MemTotal:"), kilobytes(info, "MemFree:")
 		out = append(out, n)
 	}
@@ -100,7 +92,7 @@ func kilobytes(text, key string) *uint64 {
 
 // stalls returns the averages that Linux keeps of waits for memory, shortest first.
 func stalls(root fs.FS) (out []Stall) {
-	text := readSys(root, "proc/pressure/memory")
+	text := read(root, "proc/pressure/memory")
 	some, _ := valueOf(text, "some ")
 	full, _ := valueOf(text, "full ")
 	for _, seconds := range []int{10, 60, 300} {
@@ -131,7 +123,7 @@ func unused(root fs.FS, system, arch string, devices []Device) (out []Unused) {
 	}
 	for _, id := range listSys(root, "sys/class/drm", "card") {
 		at := fmt.Sprintf("sys/class/drm/card%d/device/", id)
-		event := readSys(root, at+"uevent")
+		event := read(root, at+"uevent")
 		driver, _ := valueOf(event, "DRIVER=")
 		number, _ := valueOf(event, "PCI_ID=")
 		maker, _, _ := strings.Cut(number, ":")
@@ -144,7 +136,7 @@ func unused(root fs.FS, system, arch string, devices []Device) (out []Unused) {
 		default:
 			u.Name = name + " GPU " + strings.ToLower(number)
 		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(readSys(root, at+"mem_info_vram_total")), 10, 64); err == nil {
+		if n, err := strconv.ParseUint(read(root, at+"mem_info_vram_total"), 10, 64); err == nil {
 			u.MemoryBytes = &n
 		}
 		out = append(out, u)
