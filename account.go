@@ -240,21 +240,25 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 	if c.Need > c.Room && r.Form != "streamed" {
 		c.Streams = p.StreamFloor()
 		if l, ok := p.Lesser(m.opened.ConfigFile, place.Sparing(c.Room)); c.Streams > place.Sparing(c.Room) && ok {
-			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), RAM: l.RAM}
+			c.Lesser = newRunLess(l)
 		}
 	}
-	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" && r.Waits() {
-		c.ReadAs = p.ReadAs(m.opened.ConfigFile, pl)
-		if l, ok := p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens); ok {
-			c.Lesser = &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), Read: l.Read}
-		}
-	}
-	m.unpacked(r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
 		for _, x := range pl.Larger {
 			c.Larger = append(c.Larger, place.RunMore{What: x.What, RAM: x.RAM, Read: int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
 		}
+		if r.Waits() {
+			c.ReadAs = p.ReadAs(m.opened.ConfigFile, pl)
+			if l, ok := p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens); ok {
+				c.Lesser = newRunLess(l)
+			}
+		}
 	}
+	m.unpacked(r)
+}
+
+func newRunLess(l engine.Lesser) *place.RunLess {
+	return &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), RAM: l.RAM, Read: l.Read}
 }
 
 // delayed returns the part of the time in which threads that compute had no processor. Where

@@ -145,6 +145,14 @@ func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
 	return Lesser{}, false
 }
 
+// inPlaceOf places a footprint in the memory, and by the rates, of a placement's input.
+func (p *Plan) inPlaceOf(in *place.Input, f *footprint) (*place.Placement, error) {
+	c := p.placeConfig()
+	c.File, c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto, c.Known = "", nil, decide.Recorder{}, in.RAM, false, &in.Rates
+	pl, _, err := p.fitWhole(f, c)
+	return pl, err
+}
+
 // Fewer returns what lets the fewest bytes, a tenth less at least, be read of a model that is
 // streamed as a placement says, with room for texts of so many tokens. file is the
 // configuration's in a folder.
@@ -154,13 +162,11 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (best Lesser,
 		return best, false
 	}
 	for what, q := range p.sparer(file) {
-		c := q.placeConfig()
-		c.Recorder, c.Budget.RAM, c.Budget.Auto, c.Known = decide.Recorder{}, in.RAM, false, &in.Rates
 		if q.Context() < tokens {
 			continue
 		}
-		if at, _, err := q.fitWhole(q.footprint, c); err == nil && at.Decode.SSDBytes <= least {
-			best, ok = Lesser{What: what, Flags: q.Config.RunFlags(file), Read: int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))}, true
+		if at, err := q.inPlaceOf(&in, q.footprint); err == nil && at.Decode.SSDBytes <= least {
+			best, ok = Lesser{What: what, Flags: q.Config.RunFlags(file), Read: at.Decode.Reads()}, true
 			least = at.Decode.SSDBytes - (1-place.LessRead)*pl.Decode.SSDBytes
 		}
 	}
@@ -184,10 +190,8 @@ func (p *Plan) ReadAs(file string, pl *place.Placement) map[string]int64 {
 		if bytes == 0 {
 			continue
 		}
-		c := q.placeConfig()
-		c.File, c.Recorder, c.Budget.RAM, c.Budget.Auto, c.Known = "", decide.Recorder{}, in.RAM, false, &in.Rates
-		if at, _, err := q.fitWhole(f, c); err == nil {
-			out[mix.String()] = int64(at.Decode.SSDBytes / float64(max(1, at.Decode.Tokens)))
+		if at, err := q.inPlaceOf(&in, f); err == nil {
+			out[mix.String()] = at.Decode.Reads()
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +154,7 @@ func (a *adviser) measure() {
 	a.measured = func(path string, pl *place.Placement) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: cmp.Or(c.Threads, cpu.Threads()), Window: place.ShortWindow, MemoryBytes: toMeasure(), Products: a.plan.footprint.typesOf(c.Precise, smallTypes...), Experts: a.plan.footprint.experts(), Reads: pl.Reads()})
+			m, err = place.MeasureRates(a.ctx, path, a.plan.effort(pl, toMeasure(), smallTypes...))
 		}
 		return m, err
 	}

@@ -11,6 +11,8 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
+
+	"atenia/tensor"
 )
 
 // Place decides where each tensor lives within the budget, or follows the plan
@@ -57,7 +59,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string, pl *place.Placement) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: cmp.Or(p.Effective().Threads, cpu.Threads()), Window: place.ShortWindow, MemoryBytes: memory, Products: p.footprint.typesOf(p.Config.Precise), Experts: p.footprint.experts(), Reads: pl.Reads()})
+			return place.MeasureRates(ctx, path, p.effort(pl, memory))
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)
@@ -72,6 +74,15 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 		}
 	}
 	return pl, p.revise(pl, p.footprint, c)
+}
+
+// effort is what is measured where a user waits, in so much memory: the reads of a placement,
+// and products of the model's types and of smaller ones.
+func (p *Plan) effort(pl *place.Placement, memory int64, smaller ...tensor.DType) place.MeasureEffort {
+	return place.MeasureEffort{
+		Threads: cmp.Or(p.Effective().Threads, cpu.Threads()), Window: place.ShortWindow, MemoryBytes: memory,
+		Products: p.footprint.typesOf(p.Config.Precise, smaller...), Experts: p.footprint.experts(), Reads: pl.Reads(),
+	}
 }
 
 // placeConfig is what a placement of the plan's tensors depends on.

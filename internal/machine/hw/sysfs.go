@@ -150,7 +150,7 @@ func (p prober) lookAround(d *Details) {
 	d.Unused = unused(p.root, runtime.GOOS, runtime.GOARCH, d.Devices)
 }
 
-// print writes a node where there are others, and what nothing computes on.
+// printAround writes a node where there are others, and what nothing computes on.
 func (d *Details) printAround(w io.Writer) {
 	for _, n := range d.Nodes {
 		if len(d.Nodes) > 1 && n.MemoryBytes != nil && n.FreeBytes != nil {

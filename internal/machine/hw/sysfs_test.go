@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-// bytes is a number of bytes that is known.
+// bytesOf is a number of bytes that is known.
 func bytesOf(n uint64) *uint64 { return &n }
 
 // TestNodes: nodes are listed by number with their processors and memory, whatever else the

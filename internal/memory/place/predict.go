@@ -78,6 +78,9 @@ func (p *Prediction) uncorrected(seconds float64) float64 {
 // PerToken returns the seconds of one token.
 func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Tokens, 1)) }
 
+// Reads returns the bytes of weights that a token reads from the SSD.
+func (p *Prediction) Reads() int64 { return int64(p.SSDBytes / float64(max(p.Tokens, 1))) }
+
 // predict computes both predictions.
 func (p *Placement) predict() {
 	p.predictDecode()
