@@ -244,21 +244,16 @@ func (m *Model) cost(t *observe.Tally, r *place.LastRun) {
 		}
 	}
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
-		for _, x := range pl.Larger {
-			c.Larger = append(c.Larger, place.RunMore{What: x.What, RAM: x.RAM, Read: int64(x.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
-		}
-		if r.Waits() {
-			c.ReadAs = p.ReadAs(m.opened.ConfigFile, pl)
-			if l, ok := p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens); ok {
-				c.Lesser = newRunLess(l)
-			}
+		c.Steady = pl.Decode.SSDBytes
+		for _, l := range p.Fewer(m.opened.ConfigFile, pl, r.Prompt.Tokens+r.Decode.Tokens, r.Waits()) {
+			c.Fewer = append(c.Fewer, *newRunLess(l))
 		}
 	}
 	m.unpacked(r)
 }
 
 func newRunLess(l engine.Lesser) *place.RunLess {
-	return &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), RAM: l.RAM, Read: l.Read}
+	return &place.RunLess{What: l.What, Flags: convertAll(l.Flags, newRunFlag), Type: l.Type, RAM: l.RAM, Read: l.Read}
 }
 
 // delayed returns the part of the time in which threads that compute had no processor. Where
@@ -285,7 +280,7 @@ func (m *Model) unpacked(r *place.LastRun) {
 	if r.Integer { // whose packed form is as fast, by what was measured
 		return
 	}
-	if pl := m.engine.Placement(); asked && pl != nil && pl.Input().RAM > 0 && r.Form == "mapped" && p.PacksHere(pl) {
+	if pl := m.engine.Placement(); asked && pl != nil && pl.Input().RAM > 0 && (r.Form == "mapped" || r.Form == "streamed") && p.PacksHere(pl) {
 		c.Pack, c.PackHere = d.Bytes, true
 		return
 	}

@@ -21,7 +21,7 @@ import (
 var ErrNoRun = errors.New("no run is on record")
 
 const (
-	accountVersion = 3
+	accountVersion = 4
 	accountFolder  = "runs"
 	accountEnding  = ".json"
 	newestName     = "newest.json" // the latest run of any model

@@ -105,48 +105,68 @@ func (r *LastRun) fastest() bool {
 	return now > 0 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds < now })
 }
 
-// lessRead is the part of what is read now from which on less is worth advising.
-const lessRead = 0.9
+const (
+	lessRead = 0.9  // of what is read now: from here on less is worth advising
+	enough   = 0.75 // of what could be spared: what costs less is advised before what spares more
+)
 
-// lessDisk advises to read less: with a larger budget, or of smaller weights.
+// lessDisk advises to read less, if anything lets it.
 func (r *LastRun) lessDisk() {
-	if r.Form != "streamed" { // but it was, for most of the time
+	switch {
+	case r.Form != "streamed": // but it was, for most of the time
 		r.help("", "end programs that use memory: weights are streamed only while it is short, and the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
-		return
-	}
-	if !r.larger() && !r.fewer() {
-		r.smaller()
+	case r.mixture() && r.Steady < r.ReadBytes/2:
+		r.help("", "nothing: experts were read when tokens chose them first, and most stay in memory, so that later %ss read less", r.unit())
+	case !r.fewer():
+		r.help("", "nothing but more memory: no smaller type of weights lets less be read for each %s", r.unit())
 	}
 }
 
-// fewer advises a configuration in which less is read, as more weights stay in memory.
+// fewer advises what lets fewer bytes be read.
 func (r *LastRun) fewer() bool {
-	if r.Lesser == nil || r.Lesser.RAM > 0 {
-		return false
-	}
-	var same []RunFlag
-	for _, f := range r.Flags {
-		if f.Name == "budget" || f.Name == "learning" {
-			same = append(same, f)
+	now, later := r.ReadBytes, ""
+	if r.Steady > 0 && r.Steady < lessRead*now { // what is read once is not spared
+		if now = r.Steady; r.mixture() {
+			later = ", once experts were read that tokens choose first"
 		}
 	}
-	r.help(runCommand(r.Model, r.Lesser.Flags, same), "%s: %s are read for each %s, in place of %s", r.Lesser.What, spelling.Size(r.Lesser.Read), r.unit(), spelling.Size(int64(r.ReadBytes)))
+	fits := func(l *RunLess) bool { return l.RAM <= r.Room && float64(l.Read) <= lessRead*now }
+	most := 0.0
+	for i := range r.Fewer {
+		if l := &r.Fewer[i]; fits(l) {
+			most = max(most, now-float64(l.Read))
+		}
+	}
+	k := slices.IndexFunc(r.Fewer, func(l RunLess) bool { return fits(&l) && now-float64(l.Read) >= enough*most })
+	if k < 0 {
+		return false
+	}
+	l := &r.Fewer[k]
+	command := ""
+	switch {
+	case l.Type != "":
+		command = r.quantize(l.Type)
+	case l.RAM > 0:
+		command = r.command(r.within(strconv.FormatInt(l.RAM, 10)))
+	default:
+		var same []RunFlag
+		for _, f := range r.Flags {
+			if f.Name == "budget" || f.Name == "learning" {
+				same = append(same, f)
+			}
+		}
+		command = runCommand(r.Model, l.Flags, same)
+	}
+	r.help(command, "%s: %s are read for each %s, in place of %s%s", l.What, spelling.Size(l.Read), r.unit(), spelling.Size(int64(now)), later)
 	return true
 }
 
-// larger advises the largest budget that there is room for, if less is read in it.
-func (r *LastRun) larger() bool {
-	for _, x := range slices.Backward(r.Larger) {
-		if x.RAM <= r.Room && float64(x.Read) <= lessRead*r.ReadBytes {
-			what := "a larger budget, "
-			if !strings.HasPrefix(x.What, "+") { // of what a plan file left unused
-				what = ""
-			}
-			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "%s%s: %s are read for each %s, in place of %s", what, x.What, spelling.Size(x.Read), r.unit(), spelling.Size(int64(r.ReadBytes)))
-			return true
-		}
-	}
-	return false
+// mixture reports whether steps choose among weights.
+func (r *LastRun) mixture() bool { return r.AnyBytes > r.WeightBytes }
+
+// quantize returns the call that makes weights of a smaller type.
+func (r *LastRun) quantize(to string) string {
+	return fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
 }
 
 // lessMemory advises a model that is mapped and does not fit: to stream it, if it was not
@@ -160,10 +180,10 @@ func (r *LastRun) lessMemory() {
 	switch {
 	case r.Streams > 0 && r.Streams <= Sparing(r.Room) && (noStream || noMap || given || r.Form != "mapped"):
 		r.help(r.command(r.within("auto")), "stream what does not fit instead of mapping it: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
-	case r.Lesser != nil && r.Lesser.RAM > 0 && r.Lesser.RAM <= Sparing(r.Room):
+	case r.Lesser != nil && r.Lesser.RAM <= Sparing(r.Room):
 		r.help(runCommand(r.Model, r.Lesser.Flags, []RunFlag{r.within("auto")}), "%s, with which it is streamed in %s: the process needs %s and may have %s", r.Lesser.What, spelling.Size(r.Lesser.RAM), need, room)
 	case r.Streams > 0:
-		r.help(r.doctor(), "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
+		r.help(r.doctor(), "more memory, unless doctor finds less: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
 	default:
 		r.help(r.doctor(), "more memory: the process needs %s and may have %s, and its weights cannot be streamed", need, room)
 	}
@@ -216,6 +236,7 @@ func (r *LastRun) quickerSteps() {
 	switch {
 	case r.drafting() > much*r.step() && r.alone() < r.eachToken():
 		r.lessDrafting()
+	case len(r.Fewer) > 0 && r.Fewer[0].RAM == 0 && r.Fewer[0].Type == "" && r.Waiting > little*r.step() && r.fewer(): // without a flag
 	case computes && r.Threads < r.Cores && !r.fastest():
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
 	case r.full && r.KVBytes <= r.WeightBytes && smaller != "": // which reads less, where packed weights are as many bytes
@@ -277,55 +298,20 @@ func (r *LastRun) pack() {
 func (r *LastRun) smallerType() (string, float64) {
 	switch r.WeightType {
 	case tensor.F32.String(), tensor.F16.String(), tensor.BF16.String():
-		// With the rest of the disk's memory, q8_0 may still be read in part, and q4_k_m not.
-		if r.Bound == "disk" && r.readAs("q8_0", 8.5) > 0 && r.readAs("q4_k_m", smallBits) == 0 {
-			return "q4_k_m", smallBits
-		}
 		return "q8_0", 8.5
 	case tensor.Q8_0.String():
-		return "q4_k_m", smallBits
+		return "q4_k_m", 4.85
 	}
 	return "", 0
 }
 
-// smaller advises a smaller type of weights, if there is one.
+// smaller advises a smaller type of weights, if there is one, where memory bounds.
 func (r *LastRun) smaller() {
 	to, bits := r.smallerType()
 	switch {
-	case to == "" && r.larger():
-		return
-	case to == "" && r.Bound == "disk":
-		r.help(r.doctor(), "smaller weights alone, which answer worse: they are %s already, and what a %s reads of them from the disk has no room in memory", r.WeightType, r.unit())
-		return
-	case to == "":
-		r.help(r.doctor(), "smaller weights alone, which answer worse: they are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
-		return
+	case to != "":
+		r.help(r.quantize(to), "weights of type %s are %.1f times smaller than %s, and a %s is about as much faster", to, r.WeightBits/bits, r.WeightType, r.unit())
+	case !r.fewer():
+		r.help("", "nothing but smaller weights, which answer worse: they are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
 	}
-	command := fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
-	if r.Bound != "disk" {
-		r.help(command, "weights of type %s are %.1f times smaller than %s, and a %s is about as much faster", to, r.WeightBits/bits, r.WeightType, r.unit())
-		return
-	}
-	if r.ReadAs == nil && r.AnyBytes > r.WeightBytes { // of a mixture, of which more experts stay: how many, its choices say
-		most := r.ReadBytes * bits / max(r.WeightBits, bits)
-		r.help(command, "weights of type %s are %.1f times smaller than %s: at most %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(most)), r.unit(), spelling.Size(int64(r.ReadBytes)))
-		return
-	}
-	read := r.readAs(to, bits)
-	r.help(command, "weights of type %s are %.1f times smaller than %s: about %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(read)), r.unit(), spelling.Size(int64(r.ReadBytes)))
 }
-
-// readAs returns the bytes that a token would read from the disk with weights of another type.
-func (r *LastRun) readAs(name string, bits float64) float64 {
-	if n, ok := r.ReadAs[name]; ok {
-		return float64(n)
-	}
-	// What stays in memory now stays, so that what is read shrinks by more than the type.
-	return max(0, r.less(bits)-max(0, r.WeightBytes-r.ReadBytes))
-}
-
-// smallBits are those of a weight of type q4_k_m.
-const smallBits = 4.85
-
-// less returns the bytes of weights of a step with so many bits for each.
-func (r *LastRun) less(bits float64) float64 { return r.WeightBytes * bits / max(r.WeightBits, bits) }

@@ -67,26 +67,19 @@ type RunCost struct {
 	PackAuto bool  `json:"pack_fits,omitempty"` // it is packed unless a flag says not to
 	PackHere bool  `json:"pack_here,omitempty"` // likewise, in the memory that the weights have
 
-	// ReadAs are the bytes that a token would read from the disk of weights of smaller types,
-	// by the names of these, of a model that is streamed.
-	ReadAs map[string]int64 `json:"read_bytes_as,omitempty"`
-
-	Larger []RunMore `json:"larger_budgets"` // of a model that is streamed, smallest first
+	// Of weights that are streamed: the bytes that a pass is placed to read of them, once those
+	// were read that stay; and what lets fewer be read, what costs least first.
+	Steady float64   `json:"read_bytes_steady,omitempty"`
+	Fewer  []RunLess `json:"reads_fewer"`
 }
 
-// A RunLess is a configuration in which a model needs less memory.
+// A RunLess is a configuration in which a model needs less memory, or reads less of it.
 type RunLess struct {
 	What  string    `json:"what"`
 	Flags []RunFlag `json:"flags"`                // of the run, in place of its own
-	RAM   int64     `json:"ram"`                  // the least in which it is streamed; 0 = Read is told
+	Type  string    `json:"type,omitempty"`       // of weights, in place of Flags: they are quantized to it
+	RAM   int64     `json:"ram,omitempty"`        // the least in which it is streamed; or the budget, in place of Flags
 	Read  int64     `json:"read_bytes,omitempty"` // from the disk, for each token then, where it is streamed already
-}
-
-// A RunMore is a larger budget that would make a token faster.
-type RunMore struct {
-	What string `json:"what"` // such as "+1 GiB RAM"
-	RAM  int64  `json:"ram"`
-	Read int64  `json:"read_bytes"` // from the disk, for each token then
 }
 
 // RunRoofs are the most that a machine does in a second. 0 = not measured.
@@ -97,6 +90,7 @@ type RunRoofs struct {
 }
 
 const (
+	little = 0.05      // of a step's time: a wait of so much is worth a flag that is left out
 	much   = 0.2       // of a step's time: from here on something bounds it
 	used   = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
 	nearly = 0.9       // of what memory can: faster products read no faster

@@ -71,6 +71,11 @@ func cameBack(r *place.LastRun) {
 	r.Form, r.Mostly, r.ReadBytes, r.Reading, r.Waiting, r.Again = "mapped", "streamed", 200e6, 0.08, 0.07, 200e6
 }
 
+// larger is a larger budget.
+func larger(more string, ram, read int64) place.RunLess {
+	return place.RunLess{What: "a larger budget, " + more, RAM: ram, Read: read}
+}
+
 // roofs are those of a machine.
 var roofs = place.RunRoofs{Memory: 16e9, Float: 200e9, Integer: 800e9}
 
@@ -85,16 +90,20 @@ var judged = []struct {
 	{"no token", func(r *place.LastRun) { r.Decode = place.StepTotals{} }, roofs, "none", "no token was decoded", "nothing: no resource is known to bound a token"},
 	{"disk", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-		r.Larger = []place.RunMore{{"+1 GiB RAM", 3 * gib, 1e8}, {"+2 GiB RAM", 4 * gib, 0}, {"+30 GiB RAM", 32 * gib, 0}}
-	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM: 0 B are read for each token, in place of 190.73 MiB|atenia run m.gguf --budget ram=4294967296"},
+		r.Fewer = []place.RunLess{larger("+30 GiB", 32*gib, 0), larger("+2 GiB", 4*gib, 0), larger("+1 GiB", 3*gib, 1e8)}
+	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB: 0 B are read for each token, in place of 190.73 MiB|atenia run m.gguf --budget ram=4294967296"},
 	{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
 	{"arithmetic, before weights were streamed", func(r *place.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
 	{"disk, no memory", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
-		r.Larger = []place.RunMore{{"+30 GiB RAM", 32 * gib, 0}}
-	}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0 are 1.9 times smaller than F16: about 0 B are read for each token, in place of 190.73 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
+		r.Fewer = []place.RunLess{larger("+30 GiB", 32*gib, 0), {What: "weights of type q8_0", Type: "q8_0"}}
+	}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0: 0 B are read for each token, in place of 190.73 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
+	{"disk, and nothing helps", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
+		r.Fewer = []place.RunLess{larger("+30 GiB", 32*gib, 0), {What: "keys and values in q8_0", Read: 190e6}}
+	}, roofs, "disk", "", "nothing but more memory: no smaller type of weights lets less be read for each token|"},
 	{"streamed, a quota", func(r *place.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
-	{"streamed, and neighbours", func(r *place.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "weights of type q8_0"},
+	{"streamed, and neighbours", func(r *place.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "nothing but more memory"},
 	{"streamed, the disk keeps up", func(r *place.LastRun) { r.Form, r.Waiting, r.ReadBytes = "streamed", 0.01, 200e6 }, roofs, "memory", "1 GiB of weights for each token are read at 10.74 GB/s, of 16.00 GB/s that this machine reads with 2 threads", "weights of type q8_0"},
 	{"paging", func(r *place.LastRun) { tight(r, gib); had(r, "no-stream", "ctx=64") }, roofs, "paging", "weights do not stay in memory: 512 MiB are read from the disk again for each token, and 40.0 page faults wait for them, 60 % of the time", "stream what does not fit instead of mapping it: the process needs 24 GiB, 1 GiB to be streamed, and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
 	{"paging while memory was short", func(r *place.LastRun) { paged(r, 0.9); r.Pressure = []place.RunEvent{{What: "left memory"}} }, roofs, "paging", "weights do not stay in memory", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
@@ -113,7 +122,7 @@ var judged = []struct {
 	{"threads wait", func(r *place.LastRun) { waits(r, 0.5, 0.1); r.Faults, r.ReadBytes, r.Again = 1, 4096, 4096 }, roofs, "none", "threads waited 40 % of the time for one another, and 10 % for a processor that other programs had; the disk explains neither", "nothing: "},
 	{"not told", func(r *place.LastRun) { waits(r, 0.5, 0); r.Told = false }, roofs, "none", "threads waited 50 % of the time, and for what is not known", "nothing: "},
 	{"memory, q8_0", func(r *place.LastRun) { r.WeightType, r.WeightBits = "Q8_0", 8.5 }, roofs, "memory", "10.74 GB/s", "weights of type q4_k_m are 1.8 times smaller than Q8_0, and a token is about as much faster|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
-	{"memory, q4_k", func(r *place.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "smaller weights alone, which answer worse: they are Q4_K already, and a token takes what reading them takes|atenia doctor m.gguf"},
+	{"memory, q4_k", func(r *place.LastRun) { r.WeightType = "Q4_K" }, roofs, "memory", "10.74 GB/s", "nothing but smaller weights, which answer worse: they are Q4_K already, and a token takes what reading them takes|"},
 	{"arithmetic", func(r *place.LastRun) { r.Operations = 15e9 }, roofs, "arithmetic", "products compute 150.00 GFLOP/s, of 200.00 GFLOP/s that this machine computes with 2 threads", "nothing: 2 threads compute as fast as this machine does"},
 	{"arithmetic in the cache, one thread", func(r *place.LastRun) { r.Operations, r.WeightBytes, r.Threads = 15e9, 1<<20, 1 }, roofs, "arithmetic", "150.00 GFLOP/s", "compute with 2 threads in place of 1|atenia run m.gguf --threads 2"},
 	{"arithmetic of integers", func(r *place.LastRun) { r.Operations, r.Integer = 15e9, true }, roofs, "memory", "10.74 GB/s", "weights of type"},
@@ -131,8 +140,8 @@ var judged = []struct {
 	}, roofs, "paging", "44 % of the time", ""},
 	{"neighbours, and few reads", func(r *place.LastRun) { paged(r, 0); waits(r, 0.6, 0.9); r.Faults, r.ReadBytes = 0.1, 32<<20 }, roofs, "neighbours", "for 60 % of the time", "end programs"},
 	// F4: what is advised is possible, and was not just done.
-	{"cannot be streamed", func(r *place.LastRun) { tight(r, 21*gib) }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 21 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
-	{"was mapped where streaming was tried", func(r *place.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, or smaller weights"},
+	{"cannot be streamed", func(r *place.LastRun) { tight(r, 21*gib) }, roofs, "paging", "", "more memory, unless doctor finds less: the process needs 24 GiB, 21 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
+	{"was mapped where streaming was tried", func(r *place.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, unless doctor finds less"},
 	{"can be streamed with less", func(r *place.LastRun) {
 		tight(r, 21*gib)
 		r.Lesser = &place.RunLess{What: "a context of 64 tokens in place of 128", Flags: []place.RunFlag{{Name: "ctx", Value: "64"}}, RAM: 2 * gib}
@@ -154,13 +163,13 @@ var judged = []struct {
 	}, roofs, "memory", "", "keys and values in f16 are 2.0 times smaller, and 50 % of what a token reads is keys and values|atenia run m.gguf --kv-type f16"},
 	{"few keys and values, weights of the smallest type", func(r *place.LastRun) {
 		r.WeightType, r.KVBytes, r.KVType, r.KVTimes = "Q4_K", gib/4, "f16", 2
-	}, roofs, "memory", "", "smaller weights alone"},
+	}, roofs, "memory", "", "nothing but smaller weights"},
 	// F15: packing.
 	{"pack off", func(r *place.LastRun) { unpacked(r, 3*gib, true); had(r, "pack=off", "ctx=64") }, place.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "pack the weights, for which products are faster: 1 GiB more, for which there is memory|atenia run m.gguf --ctx 64"},
 	{"no room to pack in the budget", func(r *place.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},
 	{"no room to pack in a plan", func(r *place.LastRun) { unpacked(r, 3*gib, false); had(r, "plan=p.json", "ctx=64") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --ctx 64 --budget ram=3221225472"},
 	{"paging in a plan", func(r *place.LastRun) { paged(r, 0.9); had(r, "plan=p.json") }, roofs, "paging", "", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
-	{"streams in the last sixteenth", func(r *place.LastRun) { tight(r, 19*gib); had(r, "no-stream") }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 19 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
+	{"streams in the last sixteenth", func(r *place.LastRun) { tight(r, 19*gib); had(r, "no-stream") }, roofs, "paging", "", "more memory, unless doctor finds less: the process needs 24 GiB, 19 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
 	{"no room to pack", func(r *place.LastRun) { unpacked(r, 30*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 30 GiB, and may have 20 GiB|"},
 	{"packing keeps more free than that", func(r *place.LastRun) { unpacked(r, 3*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 3 GiB and may have 20 GiB|atenia run m.gguf --pack memory"},
 	{"packing was not tried", func(r *place.LastRun) { unpacked(r, 3*gib, false); learnt(r, "decode mapped", "2", 0, 0, 0) }, roofs, "memory", "", "pack the weights"},
@@ -179,20 +188,32 @@ var judged = []struct {
 	{"memory is read as fast as it can be, not packed", func(r *place.LastRun) { unpacked(r, 3*gib, false) }, place.RunRoofs{Memory: 11e9, Float: 200e9}, "memory", "", "weights of type q8_0"},
 	{"weights are packed as they are used first", func(r *place.LastRun) { r.FirstUse = 0.06 }, roofs, "packing", "weights that were used for the first time were packed, for 60 % of the time: a token without takes no more than 40.00 ms", "nothing: what is packed stays packed, and later tokens take less"},
 	{"as much as the machine reads", func(*place.LastRun) {}, place.RunRoofs{Memory: 10.5e9, Float: 200e9}, "memory", "read at 10.74 GB/s, of 10.74 GB/s", "weights"},
-	{"disk, q8_0 is read, too", func(r *place.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q4_k_m are 3.3 times smaller than F16: about 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
-	{"disk, a mixture", func(r *place.LastRun) {
-		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes
-	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: at most 8.5 MiB are read for each token, in place of 16 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
-	{"disk, all are read", func(r *place.LastRun) { r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 1000<<20, 0.08, 0.07 }, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 520 MiB are read for each token, in place of 1000 MiB"},
-	{"disk, as placing says of other types", func(r *place.LastRun) {
-		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes = "streamed", 600<<20, 0.08, 0.07, 2*r.WeightBytes
-		r.ReadAs = map[string]int64{"q8_0": 100 << 20, "q4_k_m": 1 << 20}
-	}, roofs, "disk", "", "weights of type q8_0 are 1.9 times smaller than F16: about 100 MiB are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q8_0"},
+	{"disk, q8_0 is read, too", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
+		r.Fewer = []place.RunLess{{What: "keys and values in q8_0", Read: 500 << 20}, {What: "weights of type q8_0", Type: "q8_0", Read: 300 << 20}, {What: "weights of type q4_k_m", Type: "q4_k_m"}}
+	}, roofs, "disk", "", "weights of type q4_k_m: 0 B are read for each token, in place of 600 MiB|atenia quantize m.gguf smaller.gguf --type q4_k_m"},
+	{"disk, experts that are chosen first", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes, r.Steady = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes, 6<<20
+		r.Fewer = []place.RunLess{{What: "keys and values in q8_0"}}
+	}, roofs, "disk", "", "nothing: experts were read when tokens chose them first, and most stay in memory, so that later tokens read less|"},
+	{"disk, of which a part is read once", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.AnyBytes, r.Steady = "streamed", 16<<20, 0.08, 0.07, 2*r.WeightBytes, 9<<20
+		r.Fewer = []place.RunLess{{What: "keys and values in q8_0", Read: 9 << 20}, {What: "weights of type q8_0", Type: "q8_0", Read: 7 << 20}}
+	}, roofs, "disk", "", "weights of type q8_0: 7 MiB are read for each token, in place of 9 MiB, once experts were read that tokens choose first"},
 	{"disk, by a pin", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
-		r.Lesser = &place.RunLess{What: "no --pin", Flags: []place.RunFlag{{Name: "ctx", Value: "64"}}}
+		r.Fewer = []place.RunLess{{What: "no --pin", Flags: []place.RunFlag{{Name: "ctx", Value: "64"}}}, {What: "weights of type q8_0", Type: "q8_0"}}
 		had(r, "pin=blk.1=ssd", "ctx=64")
 	}, roofs, "disk", "", "no --pin: 0 B are read for each token, in place of 600 MiB|atenia run m.gguf --ctx 64"},
+	{"memory, and a pin", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 20<<20, 0.01, 0.01
+		r.Fewer = []place.RunLess{{What: "no --pin"}}
+		had(r, "pin=a=ssd")
+	}, roofs, "memory", "", "no --pin: 0 B are read for each token, in place of 20 MiB|atenia run m.gguf"},
+	{"memory, and a pin that waits for nothing", func(r *place.LastRun) {
+		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 20<<20, 0.01, 0.001
+		r.Fewer = []place.RunLess{{What: "no --pin"}}
+	}, roofs, "memory", "", "weights of type q8_0"},
 	{"packed where they are", func(r *place.LastRun) {
 		unpacked(r, 3*gib, false)
 		r.PackHere = true
@@ -200,18 +221,13 @@ var judged = []struct {
 	}, roofs, "memory", "", "pack the weights where they are, for which products are faster|atenia run m.gguf --budget ram=9"},
 	{"disk, fewer weights are streamed", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 600<<20, 0.08, 0.07
-		r.Lesser = &place.RunLess{What: "keys and values in f16", Flags: []place.RunFlag{{Name: "kv-type", Value: "f16"}}, Read: 300 << 20}
+		r.Fewer = []place.RunLess{{What: "keys and values in f16", Flags: []place.RunFlag{{Name: "kv-type", Value: "f16"}}, Read: 300 << 20}, {What: "weights of type q8_0", Type: "q8_0", Read: 210 << 20}}
 		had(r, "budget=ram=9", "kv-type=f32", "learning=off")
 	}, roofs, "disk", "", "keys and values in f16: 300 MiB are read for each token, in place of 600 MiB|atenia run m.gguf --kv-type f16 --budget ram=9 --learning off"},
-	{"disk, a larger budget that reads as much", func(r *place.LastRun) {
-		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 600<<20, 0.08, 0.07, "Q4_K"
-		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 550 << 20}}
-		had(r, "budget=ram=7,ssd=9", "ctx=64", "pack=off")
-	}, roofs, "disk", "", "smaller weights alone, which answer worse: they are Q4_K already, and what a token reads of them from the disk has no room in memory|atenia doctor m.gguf --ram 7 --ctx 64"},
 	{"memory, and a little of the disk", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting, r.WeightType = "streamed", 60<<20, 0.08, 0.015, "Q4_K"
-		r.Larger = []place.RunMore{{What: "+1 GiB RAM", RAM: 2 * gib, Read: 0}}
-	}, roofs, "memory", "", "a larger budget, +1 GiB RAM: 0 B are read for each token, in place of 60 MiB|atenia run m.gguf --budget ram=2147483648"},
+		r.Fewer = []place.RunLess{larger("+1 GiB", 2*gib, 0)}
+	}, roofs, "memory", "", "a larger budget, +1 GiB: 0 B are read for each token, in place of 60 MiB|atenia run m.gguf --budget ram=2147483648"},
 	{"not measured", func(*place.LastRun) {}, place.RunRoofs{}, "none", "1 GiB of weights for each token are 10.74 GB/s, and products 10.00 GFLOP/s: what this machine can was not measured", "nothing: "},
 	{"packing is faster, and was not done", func(r *place.LastRun) {
 		unpacked(r, 3*gib, false)
@@ -329,8 +345,9 @@ func TestSeenFromElsewhere(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "a")
 	r := &place.LastRun{Model: "m.gguf", Folder: at, Flags: []place.RunFlag{{Name: "lora", Value: "l", Path: true}, {Name: "ctx", Value: "64"}}}
 	r.Lesser = &place.RunLess{Flags: []place.RunFlag{{Name: "plan", Value: "p.json", Path: true}, {Name: "kv-type", Value: "f16"}}}
+	r.Fewer = []place.RunLess{{}, {Flags: []place.RunFlag{{Name: "draft", Value: "d", Path: true}}}}
 	r.SeenFrom(filepath.Dir(at))
-	for got, want := range map[string]string{r.Model: "m.gguf", r.Flags[0].Value: "l", r.Lesser.Flags[0].Value: "p.json"} {
+	for got, want := range map[string]string{r.Model: "m.gguf", r.Flags[0].Value: "l", r.Lesser.Flags[0].Value: "p.json", r.Fewer[1].Flags[0].Value: "d"} {
 		if got != filepath.Join(at, want) {
 			t.Errorf("%q, want %q in %s", got, want, at)
 		}

@@ -85,14 +85,18 @@ func (r *LastRun) SeenFrom(folder string) {
 	if r.Model != embedded {
 		move(&r.Model)
 	}
-	all := r.Flags
+	flags := [][]RunFlag{r.Flags}
 	if r.Lesser != nil {
-		all = append(slices.Clip(all), r.Lesser.Flags...)
-		defer func() { r.Flags, r.Lesser.Flags = all[:len(r.Flags):len(r.Flags)], all[len(r.Flags):] }()
+		flags = append(flags, r.Lesser.Flags)
 	}
-	for i := range all {
-		if all[i].Path {
-			move(&all[i].Value)
+	for i := range r.Fewer {
+		flags = append(flags, r.Fewer[i].Flags)
+	}
+	for _, all := range flags {
+		for i := range all {
+			if all[i].Path {
+				move(&all[i].Value)
+			}
 		}
 	}
 }

@@ -306,7 +306,7 @@ func TestAdvisedCommands(t *testing.T) {
 			t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 		}
 	}
-	r.Form, r.Neighbours = "streamed", 0
+	r.Form, r.Neighbours, r.Fewer = "streamed", 0, []place.RunLess{{Type: "q8_0"}}
 	if r.Judge(place.RunRoofs{}); !strings.HasPrefix(r.Advice.Command, "atenia quantize '"+dir+"' ") || !strings.HasSuffix(r.Advice.Command, files) {
 		t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"atenia/internal/memory"
@@ -17,11 +18,13 @@ import (
 	"atenia/tensor"
 )
 
-// A Lesser is a configuration in which a model needs less memory.
+// A Lesser is a configuration in which a model needs less memory, or reads less of it from
+// the disk.
 type Lesser struct {
 	What  string
 	Flags []Flag // of "atenia run"
-	RAM   int64  // the least in which it is streamed
+	Type  string // that weights are quantized to, in place of Flags; "" = as they are
+	RAM   int64  // the least in which it is streamed, or a larger budget; 0 = that of the run
 	Read  int64  // bytes of weights that a token reads then, see [Plan.Fewer]
 }
 
@@ -55,6 +58,10 @@ func (p *Plan) StreamFloor() int64 {
 // unless a flag says not to.
 func (p *Plan) PacksHere(pl *place.Placement) bool {
 	c := p.placeConfig()
+	if pl.Spills() {
+		c.Exec.Pack.Mode = pack.Auto
+		return slices.ContainsFunc(pl.Tensors, func(t place.Placed) bool { return t.Tier == memory.RAM && p.footprint.inPlace(&t.Tensor, &c) })
+	}
 	c.Exec.Pack.Mode, c.Exec.Pack.Available = pack.Auto, max(1, pl.Input().RAM-pl.RAM())
 	need, err := p.footprint.Need(p.footprint.within(c, pl).Exec)
 	return err == nil && p.footprint.holds(&c, pl, &need.Packing)
@@ -93,7 +100,7 @@ const programMoves = 4 << 20
 // again opens the plan of a changed configuration. file is the configuration's in a folder.
 func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 	c := p.Config
-	c.Observer, c.Notes = nil, nil
+	c.Observer, c.Notes, c.NoStream = nil, nil, false
 	change(&c)
 	q, err := OpenPlan(p.path, file, c, nil)
 	if err == nil {
@@ -102,17 +109,34 @@ func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 	return q, err
 }
 
+// free yields the configuration without flags that only let more be read from the disk, if
+// there are any. file is the configuration's in a folder.
+func (p *Plan) free(file string) iter.Seq2[string, *Plan] {
+	return func(yield func(string, *Plan) bool) {
+		var flags []string
+		if len(p.Config.Rules.Pins) > 0 {
+			flags = append(flags, "--pin")
+		}
+		if p.Config.NoStream {
+			flags = append(flags, "--no-stream")
+		}
+		if len(flags) == 0 {
+			return
+		}
+		if q, err := p.again(file, func(c *Config) { c.Rules.Pins = nil }); err == nil {
+			yield("no "+strings.Join(flags, " and "), q)
+		}
+	}
+}
+
 // sparer yields configurations in which the model needs less memory, in the order in which
-// [Advise] tries them: without pins, smaller keys and values, a shorter context, both. file is
-// the configuration's in a folder.
+// [Advise] tries them: smaller keys and values, a shorter context, both. file is the
+// configuration's in a folder.
 func (p *Plan) sparer(file string) iter.Seq2[string, *Plan] {
 	return func(yield func(string, *Plan) bool) {
 		try := func(what string, change func(c *Config)) bool {
 			q, err := p.again(file, change)
 			return err != nil || yield(what, q) // the model's heads are no whole blocks
-		}
-		if len(p.Config.Rules.Pins) > 0 && !try("no --pin", func(c *Config) { c.Rules.Pins = nil }) {
-			return
 		}
 		for _, to := range cacheTypes {
 			if !try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }) {
@@ -153,48 +177,70 @@ func (p *Plan) inPlaceOf(in *place.Input, f *footprint) (*place.Placement, error
 	return pl, err
 }
 
-// Fewer returns what lets the fewest bytes, a tenth less at least, be read of a model that is
-// streamed as a placement says, with room for texts of so many tokens. file is the
-// configuration's in a folder.
-func (p *Plan) Fewer(file string, pl *place.Placement, tokens int) (best Lesser, ok bool) {
-	in, least := pl.Input(), place.LessRead*pl.Decode.SSDBytes
-	if p.Effective().PlacementFile != "" { // which is of this configuration
-		return best, false
+// Fewer returns what lets fewer bytes, a tenth less at least, be read of a model that is
+// streamed as a placement says, with room for texts of so many tokens: without flags that let
+// more be read, in larger budgets, and if all is asked for, with smaller keys and values,
+// shorter contexts and smaller weights, what costs least first. file is the configuration's in
+// a folder.
+func (p *Plan) Fewer(file string, pl *place.Placement, tokens int, all bool) (out []Lesser) {
+	in, most := pl.Input(), place.LessRead*pl.Decode.SSDBytes
+	if p.spare > 0 && (p.Config.Budget.RAM == 0 || p.Config.Budget.Auto) { // which the next run has, too
+		in.RAM = min(in.RAM, p.spare)
 	}
-	for what, q := range p.sparer(file) {
-		if q.Context() < tokens {
-			continue
-		}
-		if at, err := q.inPlaceOf(&in, q.footprint); err == nil && at.Decode.SSDBytes <= least {
-			best, ok = Lesser{What: what, Flags: q.Config.RunFlags(file), Read: at.Decode.Reads()}, true
-			least = at.Decode.SSDBytes - (1-place.LessRead)*pl.Decode.SSDBytes
-		}
-	}
-	return best, ok
-}
-
-// ReadAs returns the bytes of weights that a token would read of smaller types, by their
-// names, of a model that is streamed as a placement says. file is the configuration's in a
-// folder.
-func (p *Plan) ReadAs(file string, pl *place.Placement) map[string]int64 {
-	in, q := pl.Input(), p
-	if p.Config.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
-		var err error
-		if q, err = p.again(file, func(c *Config) { c.Compile.KVType = tensor.F16 }); err != nil {
-			return nil
+	add := func(l Lesser, q *Plan, f *footprint) {
+		at, err := q.inPlaceOf(&in, f)
+		if err == nil && at.Decode.SSDBytes <= most {
+			l.Read = at.Decode.Reads()
+			out = append(out, l)
 		}
 	}
-	out := map[string]int64{}
-	for _, mix := range []quant.Mix{quant.MixQ8_0, quant.MixQ4_K_M} {
-		f, bytes := q.footprint.quantized(mix)
-		if bytes == 0 {
-			continue
+	try := func(each iter.Seq2[string, *Plan]) {
+		for what, q := range each {
+			if q.Context() >= tokens {
+				add(Lesser{What: what, Flags: q.Config.RunFlags(file)}, q, q.footprint)
+			}
 		}
-		if at, err := q.inPlaceOf(&in, f); err == nil {
-			out[mix.String()] = at.Decode.Reads()
+	}
+	planned := p.Effective().PlacementFile != "" // which is of this configuration
+	if !planned {
+		try(p.free(file))
+	}
+	for i := len(pl.Larger) - 1; i >= 0; i-- {
+		if c := &pl.Larger[i]; c.SSDBytes <= most {
+			what := "a larger budget, " + c.What
+			if c.RAM == pl.Input().RAM { // which the plan file leaves unused
+				what = c.What
+			}
+			out = append(out, Lesser{What: what, RAM: c.RAM, Read: int64(c.SSDBytes / float64(max(1, pl.Decode.Tokens)))})
+		}
+	}
+	if !all {
+		return out
+	}
+	if !planned {
+		try(p.sparer(file))
+	}
+	q := p.halfCache(file)
+	for _, mix := range readTypes {
+		if f, n := q.footprint.quantized(mix); n > 0 {
+			add(Lesser{What: fmt.Sprintf("weights of type %s, %s in place of %s", mix, spelling.Size(n), spelling.Size(p.footprint.bytes())), Type: mix.String()}, q, f)
 		}
 	}
 	return out
+}
+
+// readTypes are the types of weights that let less be read.
+var readTypes = []quant.Mix{quant.MixQ8_0, quant.MixQ4_K_M, quant.MixQ3_K_M, quant.MixQ2_K}
+
+// halfCache returns the plan with keys and values as a quantized model has them that nobody
+// asks for others of. file is the configuration's in a folder.
+func (p *Plan) halfCache(file string) *Plan {
+	if p.Config.Compile.KVType == tensor.Invalid {
+		if q, err := p.again(file, func(c *Config) { c.Compile.KVType = tensor.F16 }); err == nil {
+			return q
+		}
+	}
+	return p
 }
 
 // SmallerCache returns the next smaller type of keys and values, and how many times smaller

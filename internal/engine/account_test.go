@@ -6,8 +6,7 @@ import (
 )
 
 // TestFewer: what is advised to read less reads so much less where it is done, has room for
-// the texts of the run, and pins that stream are the first that goes; smaller types read what
-// they are placed to read.
+// the texts of the run, and flags that let more be read are the first that go.
 func TestFewer(t *testing.T) {
 	a := asked(t, 1024)
 	ram := (a.plan.StreamFloor() + a.advice.Fit) / 2
@@ -30,20 +29,30 @@ func TestFewer(t *testing.T) {
 	if err != nil || pl.Decode.SSDBytes == 0 {
 		t.Fatalf("%v: %+v", err, pl)
 	}
-	l, ok := a.plan.Fewer("other.json", pl, 100)
-	if !ok || float64(l.Read) > 0.9*pl.Decode.SSDBytes || !has(&l, "kv-type") && !has(&l, "ctx") {
-		t.Errorf("%+v, in place of %g bytes", l, pl.Decode.SSDBytes)
+	all := a.plan.Fewer("other.json", pl, 100, true)
+	var kinds [4]int // keys and values, contexts, budgets, types of weights
+	for _, l := range all {
+		if float64(l.Read) > 0.9*pl.Decode.SSDBytes {
+			t.Errorf("%+v, in place of %g bytes", l, pl.Decode.SSDBytes)
+		}
+		for k, is := range []bool{has(&l, "kv-type"), has(&l, "ctx"), l.RAM > ram, l.Type != ""} {
+			if is {
+				kinds[k]++
+			}
+		}
+		if q8 := all[len(all)-1]; l.Type == "q8_0" && (q8.Type == "q8_0" || q8.Read > l.Read) {
+			t.Errorf("%+v reads less than %+v", l, q8)
+		}
 	}
-	if l, ok := a.plan.Fewer("other.json", pl, 1024); ok {
+	if slices.Contains(kinds[:], 0) {
+		t.Errorf("%v of %+v", kinds, all)
+	}
+	for _, l := range a.plan.Fewer("other.json", pl, 1024, true) {
 		for _, f := range l.Flags {
 			if f.Name == "ctx" && f.Value != "1024" {
 				t.Errorf("%s for texts of 1024 tokens", f.Value)
 			}
 		}
-	}
-	types := a.plan.ReadAs("other.json", pl)
-	if q8, q4 := types["q8_0"], types["q4_k_m"]; len(types) == 0 || q4 > q8 || float64(q8) >= pl.Decode.SSDBytes {
-		t.Errorf("%v, in place of %g bytes", types, pl.Decode.SSDBytes)
 	}
 	pinned, err := a.plan.again("other.json", func(c *Config) { c.Rules.Pins = []string{`blk\.0\.ffn_up=ssd`} })
 	if err != nil {
@@ -55,7 +64,11 @@ func TestFewer(t *testing.T) {
 	if pl, _, err = pinned.fitWhole(pinned.footprint, c); err != nil || pl.Decode.SSDBytes == 0 {
 		t.Fatalf("%v: %+v", err, pl)
 	}
-	if l, ok := pinned.Fewer("other.json", pl, 1); !ok || l.What != "no --pin" || l.Read != 0 || has(&l, "pin") || placed(a.plan) != 0 {
+	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --pin" || l[0].Read != 0 || has(&l[0], "pin") || placed(a.plan) != 0 {
+		t.Errorf("%+v", l)
+	}
+	pinned.Config.NoStream = true
+	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --pin and --no-stream" || has(&l[0], "no-stream") {
 		t.Errorf("%+v", l)
 	}
 }

@@ -413,13 +413,7 @@ var smallTypes = []tensor.DType{tensor.Q8_0, tensor.Q6_K, tensor.Q5_K, tensor.Q4
 // smaller tries types of weights: the best that changes the verdict, or else one
 // that loses little and makes a token faster.
 func (a *adviser) smaller() error {
-	p := a.plan
-	if p.Config.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
-		var err error
-		if p, err = p.again(a.file, func(c *Config) { c.Compile.KVType = tensor.F16 }); err != nil {
-			return err
-		}
-	}
+	p := a.plan.halfCache(a.file)
 	var best *Remedy
 	for _, mix := range smallerTypes {
 		f, bytes := p.footprint.quantized(mix)

@@ -105,9 +105,9 @@ func (p *Plan) settle(d *file.Description) error {
 	if err != nil {
 		return err
 	}
-	p.whole, p.room = need, ledger.Process.Most()+p.copied()
+	p.whole, p.room, p.spare = need, ledger.Process.Most()+p.copied(), ledger.Process.Room()
 	if p.mayMap() {
-		if room := ledger.Process.Room(); room > 0 && need > room {
+		if room := p.spare; room > 0 && need > room {
 			p.Config.Budget.RAM, p.Config.Budget.Auto = 0, false // as if nobody had set one
 			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true
 		}
@@ -186,7 +186,7 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 			return nil, err
 		}
 		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow%s",
-			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor), upTo(tokens, p.Context()))
+			spelling.Size(p.least()), spelling.Size(room), spelling.Size(floor.Floor), upTo(tokens, p.Context()))
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -196,8 +196,17 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s%s",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, spelling.Unit(text), d.Where(int(n)), spelling.Assumed(pl.Guessed()))
+		spelling.Size(p.least()), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, spelling.Unit(text), d.Where(int(n)), spelling.Assumed(pl.Guessed()))
 	return pl, nil
+}
+
+// least returns the least memory in which nothing is read while the model runs: with the
+// shortest steps, where takes counts those of the configuration.
+func (p *Plan) least() int64 {
+	if n, err := p.fits(p.footprint, p.placeConfig()); err == nil {
+		return n
+	}
+	return p.needed
 }
 
 // upTo says that a mapped model has no room for its whole context; "" = it has.
@@ -220,6 +229,9 @@ func fromDisk(pl *place.Placement) string {
 		}
 	}
 	say := fmt.Sprintf("%s of its weights are streamed from disk", spelling.Size(streamed))
+	if streamed == 0 {
+		say = "rows of a table that tokens look up are streamed from disk"
+	}
 	if chosen == 0 {
 		return say
 	}

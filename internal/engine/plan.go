@@ -86,6 +86,7 @@ type Plan struct {
 	program   int64           // bytes of the process beside tensors; 0 = not measured
 	whole     int64           // bytes of the process with all weights in memory
 	room      int64           // bytes that it could have at the start
+	spare     int64           // bytes that it could have without taking what is kept for others
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
 	effective *Config         // within what there is; nil before the model is opened
 
