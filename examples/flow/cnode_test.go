@@ -32,7 +32,7 @@ func TestCnode(t *testing.T) {
 	}
 	var out [2]strings.Builder
 	for i := range out {
-		if err := run(&out[i], "node/softclip.c", "../../../include", i == 1); err != nil {
+		if err := runClip(&out[i], "softclip/softclip.c", "../../include", i == 1); err != nil {
 			t.Fatal(err)
 		}
 	}

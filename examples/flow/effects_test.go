@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite effects.svg")
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := write(dir); err != nil {
+	if err := writeEffects(dir); err != nil {
 		t.Fatal(err)
 	}
 	x, f, err := media.ReadFile[float32](filepath.Join(dir, "dry.wav"))

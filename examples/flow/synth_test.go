@@ -17,7 +17,7 @@ import (
 func TestSynth(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := write(dir); err != nil {
+	if err := writeSynth(dir); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "synth.json"))

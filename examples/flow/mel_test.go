@@ -53,10 +53,10 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fromFile, own bytes.Buffer
-	if err := run(&fromFile, "whisper", picture, sound); err != nil {
+	if err := showMel(&fromFile, "whisper", picture, sound); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(&own, "whisper", "", ""); err != nil {
+	if err := showMel(&own, "whisper", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Split(own.String(), "\n")
@@ -72,7 +72,7 @@ func TestFile(t *testing.T) {
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dy() != 80 {
 		t.Errorf("the picture: %v", err)
 	}
-	if err := run(&own, "wisper", "", ""); err == nil {
+	if err := showMel(&own, "wisper", "", ""); err == nil {
 		t.Error("an unknown preset")
 	}
 }

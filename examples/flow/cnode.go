@@ -1,16 +1,9 @@
-// Cnode builds a node in C, loads it, runs a graph with it, and finds a
-// gradient through it. README.md says more.
-//
-//	go run ./examples/flow/cnode            # in this process
-//	go run ./examples/flow/cnode -isolate   # in a process of its own
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"os"
 	"os/exec"
@@ -24,36 +17,14 @@ import (
 	"atenia/flow/node"
 )
 
-const plan = `{"nodes": [
+const clipPlan = `{"nodes": [
 	{"name": "tone", "type": "Input"},
 	{"name": "clip", "type": "SoftClip", "supports_v2": true, "params": {"drive": 2}},
 	{"name": "out", "type": "Probe"}],
  "edges": [{"source": "tone", "target": "clip"}, {"source": "clip", "target": "out"}]}`
 
-func main() {
-	// The program also runs as the process that executes and inspects
-	// libraries.
-	switch arg := os.Args[len(os.Args)-1]; {
-	case len(os.Args) == 2 && arg == "node-host":
-		if err := amp.Serve(); err != nil {
-			log.Fatal(err)
-		}
-		return
-	case len(os.Args) == 3 && os.Args[1] == "node-scan":
-		os.Exit(amp.ServeManifest(arg))
-	}
-	isolated := flag.Bool("isolate", false, "run the node in a process of its own")
-	folder := flag.String("include", "include", "folder of amp.h")
-	source := flag.String("source", "examples/flow/cnode/node/softclip.c", "the node")
-	flag.Parse()
-	if err := run(os.Stdout, *source, *folder, *isolated); err != nil {
-		fmt.Fprintln(os.Stderr, "cnode:", err)
-		os.Exit(1)
-	}
-}
-
-// run builds the node into a folder of its own and runs the plan with it.
-func run(w io.Writer, source, include string, isolated bool) error {
+// runClip builds a node in C into a folder of its own, loads it, and runs a plan with it.
+func runClip(w io.Writer, source, include string, isolated bool) error {
 	dir, err := os.MkdirTemp("", "cnode")
 	if err != nil {
 		return err
@@ -85,13 +56,13 @@ func run(w io.Writer, source, include string, isolated bool) error {
 			return fmt.Errorf("%s: %w", l.Path, l.Err)
 		}
 	}
-	return play(w, c)
+	return playClip(w, c)
 }
 
-// play runs the plan on a tone and prints what comes out, and how the energy of
+// playClip runs the plan on a tone and prints what comes out, and how the energy of
 // the output depends on the drive.
-func play(w io.Writer, c *amp.Catalog) error {
-	p, err := graph.Parse([]byte(plan))
+func playClip(w io.Writer, c *amp.Catalog) error {
+	p, err := graph.Parse([]byte(clipPlan))
 	if err != nil {
 		return err
 	}

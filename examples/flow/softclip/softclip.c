@@ -1,7 +1,7 @@
 /* A node in C: soft clipping, y = d x / (1 + |d x|), with a drive d.
  *
  *   gcc -std=c99 -O2 -fPIC -shared -ffp-contract=off -I include \
- *       -o softclip.amp.so examples/flow/cnode/node/softclip.c
+ *       -o softclip.amp.so examples/flow/softclip/softclip.c
  *
  * It has no state, so it needs no amp_release_state; it has a backward mode,
  * so gradients go through it. include/template.c explains every line.        */

@@ -1,24 +1,15 @@
-// Mel shows the features that a speech model computes from a sound file: a text
-// map in the terminal, and with -png a picture.
-//
-//	mel [-preset whisper] [-png FILE] [SOUND.wav]
-//
-// Without a sound it makes one: a voice-like tone that glides up.
 package main
 
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
-	"log"
 	"math"
 	"os"
-	"strings"
 
 	"atenia/flow"
 	"atenia/flow/graph"
@@ -26,18 +17,9 @@ import (
 	"atenia/flow/node"
 )
 
-func main() {
-	preset := flag.String("preset", "whisper", "features: "+strings.Join(media.MelPresets(), ", "))
-	picture := flag.String("png", "", "write a picture to this file")
-	flag.Parse()
-	if err := run(os.Stdout, *preset, *picture, flag.Arg(0)); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// run shows the features of a sound file, of the demonstration when it has no
-// name.
-func run(w io.Writer, preset, picture, path string) error {
+// showMel shows the features that a speech model computes from a sound file, of the
+// demonstration when it has no name: a text map, and a picture.
+func showMel(w io.Writer, preset, picture, path string) error {
 	sound, rate := demonstration(), demonstrationRate
 	if path != "" {
 		channels, format, err := media.ReadFile[float32](path)

@@ -1,18 +1,12 @@
-// Equaliser learns the settings of an equaliser from a sound and its equalised
-// version: three peaking filters find, by gradient, the settings that made the
-// target. README.md states the result.
 package main
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
-	"os"
-	"os/signal"
 
 	"atenia/flow"
 	"atenia/flow/fit"
@@ -20,8 +14,8 @@ import (
 	"atenia/flow/node"
 )
 
-// rate is in frames a second, frames is the length of the sound.
-const rate, frames = 48000, 9600
+// noiseFrames is the length of the sound.
+const noiseFrames = 9600
 
 // A band is one peaking filter.
 type band struct{ f0, q, gain float64 }
@@ -29,21 +23,13 @@ type band struct{ f0, q, gain float64 }
 var (
 	// wanted holds the settings that made the target.
 	wanted = []band{{120, 0.9, 6}, {900, 1.4, -7.5}, {5200, 0.8, 4.5}}
-	// start holds plausible initial settings: flat bands, spread over the
+	// flat holds plausible initial settings: flat bands, spread over the
 	// octaves.
-	start = []band{{80, 1, 0.5}, {1000, 1, -0.5}, {8000, 1, 0.5}}
+	flat = []band{{80, 1, 0.5}, {1000, 1, -0.5}, {8000, 1, 0.5}}
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if _, err := learn(ctx, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// plan returns the graph of some bands in series.
-func plan(bands []band) (*graph.Plan, error) {
+// bandsPlan returns the graph of some bands in series.
+func bandsPlan(bands []band) (*graph.Plan, error) {
 	nodes, edges, last := `{"name": "in", "type": "Input"}`, "", "in"
 	for i, b := range bands {
 		name := fmt.Sprintf("band%d", i+1)
@@ -61,16 +47,18 @@ type learned struct {
 	error float64 // largest difference of the responses from 20 Hz to 20 kHz, in dB
 }
 
-// learn fits the bands and prints the progress to w.
+// learn learns the settings of an equaliser from a sound and its equalised version: three
+// peaking filters find, by gradient, the settings that made the target. It prints the progress
+// to w.
 func learn(ctx context.Context, w io.Writer) (*learned, error) {
 	r := rand.New(rand.NewPCG(1, 2))
-	noise := node.Tensor[float64]{Data: make([]float64, frames), B: 1, C: 1, N: frames}
+	noise := node.Tensor[float64]{Data: make([]float64, noiseFrames), B: 1, C: 1, N: noiseFrames}
 	for i := range noise.Data {
 		noise.Data[i] = r.NormFloat64() * 0.25
 	}
 	sound := fit.Streams[float64]{"in": noise}
 	options := flow.Options{SampleRate: rate, BlockFrames: 480}
-	room, err := plan(wanted)
+	room, err := bandsPlan(wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -78,16 +66,16 @@ func learn(ctx context.Context, w io.Writer) (*learned, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, err := s.Run(sound, frames/options.BlockFrames)
+	target, err := s.Run(sound, noiseFrames/options.BlockFrames)
 	if err != nil {
 		return nil, err
 	}
-	begin, err := plan(start)
+	begin, err := bandsPlan(flat)
 	if err != nil {
 		return nil, err
 	}
 	var params []fit.Param
-	for i := range start {
+	for i := range flat {
 		name := fmt.Sprintf("band%d", i+1)
 		params = append(params, fit.Param{Node: name, Name: "f0", Positive: true}, fit.Param{Node: name, Name: "q", Positive: true},
 			fit.Param{Node: name, Name: "gain_db", Scale: 10}) // decibels go ten times as far as octaves do
@@ -96,7 +84,7 @@ func learn(ctx context.Context, w io.Writer) (*learned, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(w, "largest error of the response: %.2f dB\n", apart(start, wanted))
+	fmt.Fprintf(w, "largest error of the response: %.2f dB\n", apart(flat, wanted))
 	result, err := fit.Fit(ctx, p, fit.Settings{Steps: 300, Rate: 0.05, Each: func(step int, loss float64) {
 		if step%50 == 0 {
 			fmt.Fprintf(w, "step %3d  mean squared error %.3e\n", step, loss)
