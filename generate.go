@@ -10,7 +10,6 @@ import (
 	"atenia/internal/model/text"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
-	reading "atenia/internal/train/mag"
 )
 
 // A Prompt is text or token ids to continue. Use it for completion; for a model
@@ -336,34 +335,4 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 		f(row, logits)
 		return nil
 	}))
-}
-
-// IsNested reports whether a folder holds a model whose memory learns while it
-// reads, which [Read] runs.
-func IsNested(dir string) bool { return reading.IsFolder(dir) }
-
-// A Reading is the configuration of [Read].
-type Reading struct {
-	Prompt string
-	Memory string // file of what was learnt: continued from if it is there, and written; "" = none
-	// Adjust changes the sampling that the model's makers recommend. nil leaves
-	// it.
-	Adjust  func(*Sampling) error
-	Tokens  int // most tokens that are written
-	Threads int // 0 = all processors
-}
-
-// Read lets a nested model read a prompt and continue it. Its memory learns
-// from both while it runs. write is called with each piece of text.
-func Read(ctx context.Context, dir string, r Reading, write func(string) error) error {
-	t := reading.Task{Prompt: r.Prompt, Memory: r.Memory, Tokens: r.Tokens, Threads: r.Threads}
-	if r.Adjust != nil {
-		t.Adjust = func(p *sample.Params) error {
-			s := newSampling(*p)
-			err := r.Adjust(&s)
-			*p = s.internal()
-			return err
-		}
-	}
-	return publish(reading.Read(ctx, dir, t, write))
 }

@@ -2,14 +2,12 @@ package atenia
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/model/convert"
 	"atenia/internal/model/file"
-	"atenia/internal/model/lora"
 	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
@@ -186,19 +184,14 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	if err := engine.CheckZeros(o.GPTQZeros); err != nil {
 		return QuantizeReport{}, publish(err)
 	}
-	d, err := engine.OpenFiles(in, o.ConfigFile, file.GPTQZeros(o.GPTQZeros))
+	d, notes, done, err := engine.OpenMerged(in, o.ConfigFile, o.Adapter, file.GPTQZeros(o.GPTQZeros))
 	if err != nil {
 		return QuantizeReport{}, err
 	}
+	defer done()
 	if err := engine.AskedZeros(d, o.GPTQZeros); err != nil {
-		return QuantizeReport{}, errors.Join(publish(err), d.Close())
+		return QuantizeReport{}, publish(err)
 	}
-	notes, unmerge, err := lora.Load(d, o.Adapter)
-	if err != nil {
-		return QuantizeReport{}, errors.Join(err, d.Close())
-	}
-	defer unmerge()
-	defer d.Close()
 	var importance *convert.Matrix
 	if o.Importance != "" {
 		if importance, err = convert.Read(o.Importance); err != nil {

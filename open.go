@@ -8,7 +8,6 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/file"
-	"atenia/internal/model/lora"
 	"atenia/internal/model/text"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sight"
@@ -28,7 +27,7 @@ type Model struct {
 	observer *observe.Observer // nil if nothing is observed
 	accounts string            // folder for the account of this run; "" = none is written
 	mark     *runMark          // that stands until it is written
-	unmerge  func() error      // removes weights that an adapter was merged with
+	done     func() error      // closes the files, and removes weights that an adapter was merged with
 	text     *text.Text
 	eye      *sight.Eye  // nil if the model reads text alone
 	ear      *speech.Ear // nil if the model does not transcribe
@@ -88,19 +87,15 @@ func open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower), file.Copied(cfg.NoMmap), file.GPTQZeros(cfg.GPTQZeros))
+	files, notes, done, err := engine.OpenMerged(path, cfg.ConfigFile, cfg.Adapter, file.Tower(cfg.Tower), file.Copied(cfg.NoMmap), file.GPTQZeros(cfg.GPTQZeros))
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
-	notes, unmerge, err := lora.Load(files, cfg.Adapter)
-	if err != nil {
-		return nil, errors.Join(err, observer.Close(), files.Close())
-	}
-	m.unmerge, m.mark = unmerge, markRun(m.accounts, m.Path())
+	m := &Model{files: files, done: done, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
+	m.mark = markRun(m.accounts, m.Path())
 	if err := m.load(ctx, &cfg, notes); err != nil {
 		m.mark.drop()
-		return nil, errors.Join(engine.Named(path, err), observer.Close(), files.Close(), m.unmerge())
+		return nil, errors.Join(engine.Named(path, err), observer.Close(), m.done())
 	}
 	return m, nil
 }
@@ -174,7 +169,7 @@ func (m *Model) Close() error {
 		if m.eye != nil {
 			m.eye.Close()
 		}
-		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
+		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.done())
 	})
 	return err
 }

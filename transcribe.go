@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 
-	"atenia/flow/media"
 	"atenia/internal/model/file"
 	"atenia/internal/speech"
 )
@@ -22,24 +21,14 @@ type Sound struct {
 
 // ReadSound reads a WAV or FLAC file: the mean of its channels.
 func ReadSound(path string) (Sound, error) {
-	channels, f, err := media.ReadFile[float32](path)
-	if err != nil {
-		return Sound{}, err
-	}
-	return Sound{speech.Mono(channels), f.Rate}, nil
+	samples, rate, err := speech.ReadFile(path)
+	return Sound{samples, rate}, err
 }
 
 // DecodeSound is [ReadSound] for what a reader has, such as the body of a request.
 func DecodeSound(r io.Reader) (Sound, error) {
-	s, err := media.NewStream(r)
-	if err != nil {
-		return Sound{}, err
-	}
-	channels, err := media.ReadAll[float32](s)
-	if err != nil {
-		return Sound{}, err
-	}
-	return Sound{speech.Mono(channels), s.Rate}, nil
+	samples, rate, err := speech.Read(r)
+	return Sound{samples, rate}, err
 }
 
 // TranscribeOptions shape a transcription. The zero value finds the language and

@@ -179,6 +179,9 @@ func (c Config) Check() error {
 	return errors.Join(all...)
 }
 
+// ModelType is the model_type of a nested model's config.json.
+const ModelType = "mag"
+
 // ParseConfig reads a configuration from JSON and fills in defaults.
 func ParseConfig(b []byte) (Config, error) {
 	var c Config

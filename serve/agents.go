@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
 	"atenia/serve/internal/mcp"
-	"atenia/serve/internal/ws"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -41,7 +41,7 @@ func (s *Server) openAgents(c *Config) {
 		Host: s.host, Names: s.names, Use: s.pool.Borrow, Loaded: s.loaded, State: c.Open.Observe.Account, Version: version(), Logger: c.Logger,
 		Extra: mcp.Extra(c.MCP),
 	})
-	s.ws = ws.New(ws.Config{Host: s.host, Use: s.pool.Borrow, Origins: c.Origins, Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
+	s.ws = dialect.New(dialect.Config{Host: s.host, Use: s.pool.Borrow, Origins: c.Origins, Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
 }
 
 // agents are the routes of both.

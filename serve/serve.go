@@ -12,9 +12,9 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
 	"atenia/serve/internal/mcp"
-	"atenia/serve/internal/ws"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -95,7 +95,7 @@ type Server struct {
 	pool  *host.Pool
 	mux   *http.ServeMux
 	mcp   *mcp.Server
-	ws    *ws.Handler
+	ws    *dialect.Handler
 	ready chan struct{} // closed when the first model was loaded, or could not be
 	load  loading
 	saves string // folder of slots; "" = none

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -33,6 +34,19 @@ func OpenFiles(path, configFile string, opts ...file.Option) (*file.Description,
 		opts = append(opts, file.ConfigName(configFile))
 	}
 	return file.Open(path, opts...)
+}
+
+// OpenMerged is OpenFiles with the weights of the adapter in a folder merged in, "" = none.
+// done closes the files and removes what was merged.
+func OpenMerged(path, configFile, adapter string, opts ...file.Option) (d *file.Description, notes []string, done func() error, err error) {
+	if d, err = OpenFiles(path, configFile, opts...); err != nil {
+		return nil, nil, nil, err
+	}
+	notes, unmerge, err := lora.Load(d, adapter)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, d.Close())
+	}
+	return d, notes, func() error { return errors.Join(d.Close(), unmerge()) }, nil
 }
 
 // Folder returns the folder that the path of a configuration file means, and the file's

@@ -26,17 +26,17 @@ var testSupport = []string{
 // notCalledYet lists unreachable declarations by package, and why they stay.
 // Names that only they mention stay with them.
 var notCalledYet = map[string]struct{ why, names string }{
-	"flow/amp/internal/abi": {"what a thread on its system stack does is assembly, which a test cannot hold", "entryDirectPC"},
-	"flow/fit":              {"the contract: the library of TOML calls it by its interface", "Files.UnmarshalTOML"},
-	"internal/cli/otlp":     {"the contract: OpenTelemetry's library calls it by its interface", "exporter.ExportSpans"},
-	"internal/cli/toolbox":  {"the contract: MCP's library calls it by its interface", "gate.Authorize"},
-	"serve/internal/ws":     {"the contract: the library takes connections over by net/http's interface, and reads them by net's", "hijacker.Hijack textConn.Read"},
-	"internal/model/file":   {"metadata of arrays of arrays is read; no writer makes it yet", "nestedOf"},
-	"internal/plan":         {"the contract: programs are read back", "ParseProgram"},
-	"internal/plan/pass":    {"the contract: plans are read back and hand-offs between backends checked", "nodeGraph"},
-	"internal/store/blob":   {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
-	"internal/text/token":   {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
-	"quila/internal/stores": {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update kfeGradient KFE.Descend"},
+	"flow/amp/internal/abi":  {"what a thread on its system stack does is assembly, which a test cannot hold", "entryDirectPC"},
+	"flow/fit":               {"the contract: the library of TOML calls it by its interface", "Files.UnmarshalTOML"},
+	"internal/cli/otlp":      {"the contract: OpenTelemetry's library calls it by its interface", "exporter.ExportSpans"},
+	"internal/cli/toolbox":   {"the contract: MCP's library calls it by its interface", "gate.Authorize"},
+	"serve/internal/dialect": {"the contract: the library takes connections over by net/http's interface, and reads them by net's", "hijacker.Hijack textConn.Read"},
+	"internal/model/file":    {"metadata of arrays of arrays is read; no writer makes it yet", "nestedOf"},
+	"internal/plan":          {"the contract: programs are read back", "ParseProgram"},
+	"internal/plan/pass":     {"the contract: plans are read back and hand-offs between backends checked", "nodeGraph"},
+	"internal/store/blob":    {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
+	"internal/text/token":    {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
+	"quila/internal/stores":  {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update kfeGradient KFE.Descend"},
 }
 
 // TestNoDeadCode finds functions, types, variables and constants that no

@@ -80,7 +80,7 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {31, "the face: it joins everything"},
+	".":                         {30, "the face: it joins everything"},
 	"internal/cli":              {23, "the face: one command each"},
 	"internal/bench":            {13, "it measures an engine from all sides: steps, kernels, the ring, the files, images, and a server's clients"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
@@ -89,7 +89,7 @@ var wideRooms = map[string]struct {
 	"quila":                     {13, "the face of the neuron graph: files, calls, training"},
 	"quila/conform":             {22, "it checks every room of the neuron graph"},
 	"quila/internal/school":     {13, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
-	"internal/train/fit":        {13, "a job joins the recipe, the data, the tokenizer, the model and where each is kept"},
+	"internal/train/fit":        {15, "a job joins the recipe, the data, the plan that inference runs, its tape, its adapters and the loop"},
 	"internal/train/data":       {12, "data joins texts, and the encoders that show images and sounds"},
 	"internal/engine":           {23, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":        {26, "it calls the reader of every format"},

@@ -19,7 +19,7 @@ const (
 // ways of their own.
 var doors = []struct{ dir, name, callers string }{
 	{"internal/model/file", "Open", "internal/engine internal/model/lora internal/memory/checkpoint internal/model/text internal/train/..."},
-	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned internal/train/data tools/mutate-files"},
+	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/fit internal/train/data tools/mutate-files"},
 	{"internal/model/compile", "Materialize", "internal/engine/residence"},
 	{"internal/model/compile", "MaterializeOne", "internal/engine/residence"},
 	{"internal/model/compile", "MakeWeight", "internal/model/compile internal/model/convert"},

@@ -2,6 +2,7 @@ package speech
 
 import (
 	"fmt"
+	"io"
 
 	"atenia/flow"
 	"atenia/flow/graph"
@@ -11,6 +12,22 @@ import (
 
 // sampleRate is the samples of a second that the features are computed from.
 const sampleRate = 16000
+
+// ReadFile reads a WAV or FLAC file: the mean of its channels, and the samples of a second.
+func ReadFile(path string) (samples []float32, rate int, err error) {
+	channels, f, err := media.ReadFile[float32](path)
+	return Mono(channels), f.Rate, err
+}
+
+// Read is [ReadFile] for what a reader has.
+func Read(r io.Reader) (samples []float32, rate int, err error) {
+	s, err := media.NewStream(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	channels, err := media.ReadAll[float32](s)
+	return Mono(channels), s.Rate, err
+}
 
 // Mono returns the mean of channels of equal length.
 func Mono(channels [][]float32) []float32 {

@@ -7,8 +7,14 @@
 //	  └──────────────────────────── the next step ◀────────────────────────┘
 //	                        every step: a line in DIR/metrics.jsonl
 //
-// A [Learner] has parameters and a loss: a compiled plan on a tape, or a nested
-// model. A [Source] yields batches and knows its position. [Run] combines them.
+// A [Learner] has parameters and a loss: the plan of a model on a tape (package fit), or
+// a [Nested] one, whose memory learns while it reads:
+//
+//	row of a batch ─▶ lane: chunk, chunk, … ─▶ nested.Builder ─▶ gradients
+//	                  memory starts empty       conductor, error buffers
+//
+// The rows of its batches are parallel streams: their chunks are processed in order, so
+// that memory carries over, and the gradient is that of the mean loss. A [Source] yields batches and knows its position. [Run] combines them.
 //
 // # Crash safety
 //

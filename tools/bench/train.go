@@ -13,7 +13,7 @@ import (
 	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/train/data"
-	"atenia/internal/train/planned"
+	"atenia/internal/train/fit"
 )
 
 // A config configures [runSteps].
@@ -43,12 +43,12 @@ type report struct {
 // sizes lists the named sizes.
 var sizes = []struct {
 	name string
-	planned.Sizes
+	fit.Sizes
 }{
-	{"1M", planned.Sizes{Vocabulary: 1024, Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, FFN: 344}},
-	{"5M", planned.Sizes{Vocabulary: 4096, Hidden: 256, Layers: 5, Heads: 8, KVHeads: 8, FFN: 688}},
-	{"60M", planned.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
-	{"300M", planned.Sizes{Vocabulary: 257, Hidden: 1024, Layers: 24, Heads: 16, KVHeads: 16, FFN: 2816}},
+	{"1M", fit.Sizes{Vocabulary: 1024, Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, FFN: 344}},
+	{"5M", fit.Sizes{Vocabulary: 4096, Hidden: 256, Layers: 5, Heads: 8, KVHeads: 8, FFN: 688}},
+	{"60M", fit.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
+	{"300M", fit.Sizes{Vocabulary: 257, Hidden: 1024, Layers: 24, Heads: 16, KVHeads: 16, FFN: 2816}},
 }
 
 // modelNames returns the names of the sizes.
@@ -59,7 +59,7 @@ func modelNames() (names []string) {
 	return names
 }
 
-func (c *config) complete() (s planned.Sizes, err error) {
+func (c *config) complete() (s fit.Sizes, err error) {
 	c.Size, c.Rows, c.Length = cmp.Or(c.Size, "5M"), cmp.Or(c.Rows, 8), cmp.Or(c.Length, 256)
 	c.Steps, c.Threads = cmp.Or(c.Steps, 5), cmp.Or(c.Threads, cpu.Threads())
 	at := slices.Index(modelNames(), c.Size)
@@ -92,7 +92,7 @@ func runSteps(ctx context.Context, c config) (*report, error) {
 	}
 	p := grad.NewThreads(c.Threads)
 	defer p.Close()
-	m, err := planned.New(config, planned.Options{Threads: p, Recompute: c.Recompute})
+	m, err := fit.New(config, fit.ModelOptions{Threads: p, Recompute: c.Recompute})
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,12 @@ func runSteps(ctx context.Context, c config) (*report, error) {
 // parameter and token, except for the embedding table, and for every layer two
 // products with half of the previous positions; the backward pass takes twice as
 // many.
-func operations(s planned.Sizes, r *report) int {
+func operations(s fit.Sizes, r *report) int {
 	tokens := r.Rows * r.Length
 	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
 }
 
-func measure(ctx context.Context, c config, m *planned.Model, p *grad.Threads) (*report, error) {
+func measure(ctx context.Context, c config, m *fit.Model, p *grad.Threads) (*report, error) {
 	opt, err := grad.NewOptimizer(grad.AdamW{Decay: 0.1}, m.Params(), p)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,16 @@
 //	                                                     generation_config.json,
 //	                                                     metrics.jsonl, loss.png
 //
+// A [Model] is the plan that inference runs, of a folder or of a configuration with new
+// parameters, recorded on a tape:
+//
+//	config.json ─ compile ─▶ plan ─ record ─▶ tape ─▶ loss, gradients
+//	model.safetensors ─▶ parameters ─────────▲  │
+//	or Init: normal, by seed                 └──┘ stepped by package train
+//
+// It exports a standard model folder. An [Adapted] one trains the low-rank pairs of an
+// adapter instead and exports these.
+//
 // Some files are written at the start (the tokenizer) or during the run (the
 // log, snapshots), the others at the end. A job that is killed at any moment and
 // run again with Resume leaves the same folder.

@@ -14,7 +14,6 @@ import (
 	"atenia/internal/store/durable"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
 
@@ -259,7 +258,7 @@ func heldout(s *data.Set) train.Source {
 func dataConfig(r *recipe.Recipe, end string, threads int) data.Config {
 	d := r.Data
 	return data.Config{
-		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == mag.Type, Model: r.Model.From, Threads: threads, Long: data.Long(d.Long), Seed: r.Train.Seed,
+		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == train.NestedType, Model: r.Model.From, Threads: threads, Long: data.Long(d.Long), Seed: r.Train.Seed,
 		Heldout: d.Heldout, End: end, Everything: d.All, Dir: r.Train.Out,
 	}
 }

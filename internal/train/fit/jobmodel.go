@@ -6,19 +6,19 @@ import (
 	"atenia/grad"
 	"atenia/internal/model/text"
 	"atenia/internal/store/durable"
+	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
 
 // newModel creates the model of a recipe for a tokenizer, within its budget.
 func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Threads, threads int) (model, *budget, error) {
-	if r.Model.Architecture == mag.Type {
+	if r.Model.Architecture == train.NestedType {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
+		m, err := train.NewNested(c, r.Data.Rows, p) // a lane is a row of the batch
 		return m, &budget{}, err
 	}
 	j := job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill, Senses: s.Encoders()}

@@ -8,7 +8,6 @@ import (
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
 
@@ -37,20 +36,20 @@ type job struct {
 }
 
 // options returns those of a model in memory.
-func (j *job) options() planned.Options {
+func (j *job) options() ModelOptions {
 	r := j.Recipe
-	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
+	return ModelOptions{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
 		Fill: j.Fill, Documents: cmp.Or(j.Documents, r.Data.Rows), Temperature: r.Train.Temperature, GPTQZeros: r.Model.GPTQZeros}
 }
 
 // model makes the model. base is what pairs are trained of, or the model itself.
-func (j *job) model(opt planned.Options) (m model, base *planned.Model, err error) {
+func (j *job) model(opt ModelOptions) (m model, base *Model, err error) {
 	r := j.Recipe
 	if r.Model.From == "" {
 		base, err = j.initial(opt)
 		return base, base, err
 	}
-	if base, err = planned.Open(r.Model.From, opt); err != nil {
+	if base, err = Open(r.Model.From, opt); err != nil {
 		return nil, nil, err
 	}
 	if n := j.Vocabulary; n > base.Vocabulary() {
@@ -60,20 +59,20 @@ func (j *job) model(opt planned.Options) (m model, base *planned.Model, err erro
 	if !ok {
 		return base, base, nil
 	}
-	m, err = planned.Adapt(base, c, r.Train.Seed, r.LoRA.Merge)
+	m, err = Adapt(base, c, r.Train.Seed, r.LoRA.Merge)
 	return m, base, err
 }
 
 // initial makes a new model.
-func (j *job) initial(opt planned.Options) (*planned.Model, error) {
-	m, s := j.Recipe.Model, planned.Sizes{}
+func (j *job) initial(opt ModelOptions) (*Model, error) {
+	m, s := j.Recipe.Model, Sizes{}
 	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = j.Vocabulary, m.Hidden, m.Layers, m.Heads, m.KVHeads
 	s.FFN, s.Context, s.RopeTheta, s.NormEps, s.Untied, s.Stop = m.FFN, m.Context, m.RopeTheta, m.NormEps, m.Untied, j.Stop
 	config, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
-	l, err := planned.New(config, opt)
+	l, err := New(config, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/internal/train/offload"
-	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
 
@@ -83,7 +82,7 @@ func open(j *job) (m model, b *budget, err error) {
 }
 
 // reserve takes the budget of a paged run.
-func (b *budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
+func (b *budget) reserve(r *recipe.Recipe, pages *Model) error {
 	b.account.SetLimit(b.plan.Budget - b.plan.request.Senses) // which have an account of their own
 	for _, h := range []struct {
 		use ledger.Use
@@ -123,7 +122,7 @@ func (j *job) senses(limit int64) (int64, error) {
 }
 
 // request returns what a plan is made for.
-func (j *job) request(m *planned.Model, limit int64) request {
+func (j *job) request(m *Model, limit int64) request {
 	r := j.Recipe
 	all, trained := m.Size()
 	slots := map[string]int{"adamw": 2, "muon": 2}[r.Optimizer.Kind]

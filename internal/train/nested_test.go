@@ -1,38 +1,32 @@
-package mag
+package train
 
 import (
 	"bytes"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/sample"
 	"atenia/internal/store/faultfs"
-	"atenia/internal/text/token"
-	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/nested"
 )
 
-func config() nested.Config {
+func tinyNested() nested.Config {
 	return nested.Config{Vocab: 257, Width: 16, Heads: 2, Window: 8, Chunk: 6, Periods: []int{1, 2}, Residual: true, Norm: true, Seed: 3}.WithDefaults()
 }
 
-func newModel(t *testing.T, lanes int) *Model {
+func newNested(t *testing.T, lanes int) *Nested {
 	t.Helper()
-	m, err := New(config(), lanes, nil)
+	m, err := NewNested(tinyNested(), lanes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// rows are texts of different lengths.
-func rows() *data.Batch {
+// nestedRows are texts of different lengths.
+func nestedRows() *data.Batch {
 	b := &data.Batch{}
 	for _, s := range []string{"the cat sat on the mat.", "a dog", "the dog saw the cat"} {
 		for i := range len(s) - 1 {
@@ -46,20 +40,20 @@ func rows() *data.Batch {
 
 // Gradients of a batch's shares add up to those of the whole batch, and a step
 // against them lowers the loss as they predict.
-func TestGradients(t *testing.T) {
+func TestNestedGradients(t *testing.T) {
 	t.Parallel()
 	// Frozen levels keep gradients of one batch for the next.
-	every := config()
+	every := tinyNested()
 	every.Periods = []int{1}
-	whole, err := New(every, 4, nil)
+	whole, err := NewNested(every, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := New(every, 4, nil)
+	parts, err := NewNested(every, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := rows()
+	b := nestedRows()
 	loss, err := whole.Backward(b, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +93,7 @@ func TestGradients(t *testing.T) {
 // the mean of what each of them loses.
 func TestLossOfCounted(t *testing.T) {
 	t.Parallel()
-	m, b := newModel(t, 3), rows()
+	m, b := newNested(t, 3), nestedRows()
 	for _, ignored := range [][2]int{{1, 6}, {12, 17}, {18, 22}, {25, 27}} { // first, middle and last chunks
 		for i := ignored[0]; i < ignored[1]; i++ {
 			b.Labels[i] = data.Ignored
@@ -127,34 +121,33 @@ func TestLossOfCounted(t *testing.T) {
 	}
 }
 
-type one struct{ b *data.Batch }
+type oneBatch struct{ b *data.Batch }
 
-func (o one) Next(b *data.Batch) error { *b = *o.b; return nil }
-func (o one) Cursor() string           { return "" }
-func (o one) Seek(string) error        { return nil }
+func (o oneBatch) Next(b *data.Batch) error { *b = *o.b; return nil }
+func (o oneBatch) Cursor() string           { return "" }
+func (o oneBatch) Seek(string) error        { return nil }
 
-func learn(t *testing.T, m *Model, dir string, steps int, resume bool) *train.Result {
+func learnNested(t *testing.T, m *Nested, dir string, steps int, resume bool) *Result {
 	t.Helper()
-	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.Schedule{Curve: grad.Constant}, SnapshotEvery: 5, Dir: dir, Resume: resume, FS: faultfs.NoSync()}
-	res, err := train.Run(t.Context(), cfg, m, one{rows()}, nil)
+	cfg := Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.Schedule{Curve: grad.Constant}, SnapshotEvery: 5, Dir: dir, Resume: resume, FS: faultfs.NoSync()}
+	res, err := Run(t.Context(), cfg, m, oneBatch{nestedRows()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res
 }
 
-// A model learns, resumes to the same bits, and its folder reads and writes;
-// the memory of a reader is saved and restored.
-func TestFolder(t *testing.T) {
+// A model learns, and resumes to the same bits.
+func TestNestedFolder(t *testing.T) {
 	t.Parallel()
-	whole := newModel(t, 3)
-	if res := learn(t, whole, t.TempDir(), 60, false); res.Loss > 2 {
+	whole := newNested(t, 3)
+	if res := learnNested(t, whole, t.TempDir(), 60, false); res.Loss > 2 {
 		t.Errorf("after 60 steps the loss is %v", res.Loss)
 	}
 	dir := t.TempDir()
-	learn(t, newModel(t, 3), dir, 23, false)
-	m := newModel(t, 3)
-	learn(t, m, dir, 60, true)
+	learnNested(t, newNested(t, 3), dir, 23, false)
+	m := newNested(t, 3)
+	learnNested(t, m, dir, 60, true)
 	for i, p := range m.Params() {
 		if !slices.Equal(p.Value, whole.Params()[i].Value) {
 			t.Fatalf("%s differs after a resumed run", p.Name)
@@ -164,54 +157,8 @@ func TestFolder(t *testing.T) {
 		t.Errorf("%d values, %d trained", all, trained)
 	}
 
-	if IsFolder(dir) {
-		t.Error("a folder without config.json is a model")
-	}
-	if err := m.Export(nil, dir); err != nil {
-		t.Fatal(err)
-	}
-	v, err := token.TrainVocabulary(token.VocabularyConfig{Size: 257, Special: []string{"<|end|>"}}, func(yield func(string, error) bool) { yield("a", nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := v.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !IsFolder(dir) {
-		t.Error("the exported folder is not a nested model")
-	}
-	write := func(memory string, prompts ...string) (string, *reading) {
-		r, err := openReading(dir, memory, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		for _, p := range prompts {
-			if err := r.Continue(t.Context(), p, 9, sample.Params{}, func(s string) error { out.WriteString(s); return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return out.String(), r
-	}
-	want, _ := write("", "the cat ", "the dog ")
-	first, r := write("", "the cat ")
-	saved := filepath.Join(dir, "memory")
-	if err := r.Save(saved); err != nil {
-		t.Fatal(err)
-	}
-	second, _ := write(saved, "the dog ")
-	if first+second != want {
-		t.Errorf("with saved memory it writes %q, want %q", first+second, want)
-	}
-	if _, err := openReading(dir, filepath.Join(dir, "config.json"), nil); err == nil {
-		t.Error("a file that is no memory is taken for one")
-	}
 	var state bytes.Buffer
-	if err := m.Save(&state); err != nil || newModel(t, 2).Restore(&state) == nil {
+	if err := m.Save(&state); err != nil || newNested(t, 2).Restore(&state) == nil {
 		t.Errorf("another number of lanes is restored: %v", err)
 	}
 }
@@ -231,7 +178,7 @@ func TestFrozenShare(t *testing.T) {
 		}
 		return b
 	}
-	of := func(m *Model) (at int, g []float32) {
+	of := func(m *Nested) (at int, g []float32) {
 		for _, p := range m.model.Params() {
 			if p.Name == name {
 				return at, p.Grad
@@ -247,16 +194,16 @@ func TestFrozenShare(t *testing.T) {
 		want    float64
 	}{{0, 1, 3. / 9}, {4, 1, 3. / 5}, {0, .25, .25 * 3 / 9}, {6, .5, .5}} {
 		first, second := row("abcdefghij", c.ignored), row("qwertyuiop", 2)
-		after := newModel(t, 1)
+		after := newNested(t, 1)
 		if _, err := after.Backward(first, c.share); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range after.model.Params() {
 			clear(p.Grad)
 		}
-		alone := newModel(t, 1) // the same second batch, with nothing buffered
+		alone := newNested(t, 1) // the same second batch, with nothing buffered
 		alone.builder.Conductor().Resume(2)
-		for _, m := range []*Model{after, alone} {
+		for _, m := range []*Nested{after, alone} {
 			if _, err := m.Backward(second, .75); err != nil {
 				t.Fatal(err)
 			}

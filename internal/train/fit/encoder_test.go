@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func TestPagedEncoders(t *testing.T) {
 		folder := filepath.Join(golden.Root(t), "testdata", "golden", "parity", name)
 		for _, whole := range []bool{true, false} {
 			run := func(a *ledger.Account) []byte {
-				opt := Options{Rows: 14, Documents: 4}
+				opt := ModelOptions{Rows: 14, Documents: 4}
 				if a != nil {
 					opt.Paged, opt.Room = true, &offload.Room{Account: a}
 				}

@@ -1,4 +1,4 @@
-package mag
+package train
 
 import (
 	"encoding/json"
@@ -9,18 +9,17 @@ import (
 	"atenia/grad"
 	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
-	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/nested"
 	"atenia/tensor"
 )
 
-// Type is the model_type of a nested model's config.json.
-const Type = "mag"
+// NestedType is the architecture of a recipe for a [Nested].
+const NestedType = nested.ModelType
 
-// A Model is a nested model with lanes for training. It must be used by one
+// A Nested is a nested model with lanes for training. It must be used by one
 // goroutine at a time.
-type Model struct {
+type Nested struct {
 	model   *nested.Model[float32]
 	builder *nested.Builder[float32]
 	score   *nested.Runner[float32] // for losses without gradients
@@ -30,10 +29,10 @@ type Model struct {
 	held    []bool
 }
 
-// New creates a model with parameters drawn from the configuration's seed, and
+// NewNested creates a model with parameters drawn from the configuration's seed, and
 // the given number of lanes, the maximum number of rows in a batch.
-func New(c nested.Config, lanes int, p *grad.Threads) (*Model, error) {
-	m := &Model{lanes: lanes, chunks: make([]nested.Chunk, lanes)}
+func NewNested(c nested.Config, lanes int, p *grad.Threads) (*Nested, error) {
+	m := &Nested{lanes: lanes, chunks: make([]nested.Chunk, lanes)}
 	var err error
 	if m.model, err = nested.New[float32](c); err != nil {
 		return nil, err
@@ -49,12 +48,12 @@ func New(c nested.Config, lanes int, p *grad.Threads) (*Model, error) {
 	return m, nil
 }
 
-// Params implements [train.Learner].
-func (m *Model) Params() []*train.Param { return m.model.Params() }
+// Params implements [Learner].
+func (m *Nested) Params() []*Param { return m.model.Params() }
 
 // Size returns the number of values in all parameters, and how many of them are
 // trained.
-func (m *Model) Size() (all, trained int) {
+func (m *Nested) Size() (all, trained int) {
 	for _, p := range m.model.Params() {
 		all += len(p.Value)
 	}
@@ -64,11 +63,11 @@ func (m *Model) Size() (all, trained int) {
 // filler is the chunk of a lane without a row, or whose row has ended.
 var filler = nested.Chunk{IDs: []int32{0}, Targets: []int32{data.Ignored}, Reset: true}
 
-// Backward implements [train.Learner]. The chunks at the same position of all
+// Backward implements [Learner]. The chunks at the same position of all
 // rows form one step of the model's conductor.
-func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error) {
+func (m *Nested) Backward(b *data.Batch, share float64) (loss float64, err error) {
 	if len(b.Lens) > m.lanes {
-		return 0, fmt.Errorf("%w: a batch of %d rows for %d lanes", train.ErrConfig, len(b.Lens), m.lanes)
+		return 0, fmt.Errorf("%w: a batch of %d rows for %d lanes", ErrConfig, len(b.Lens), m.lanes)
 	}
 	params := m.model.Params()
 	for i := range m.held {
@@ -98,7 +97,7 @@ func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error)
 
 // cut returns a chunk for each lane, starting at position at of its row, the
 // number of counted targets, and whether any row extends that far.
-func (m *Model) cut(b *data.Batch, at, size int) (counted int, more bool) {
+func (m *Nested) cut(b *data.Batch, at, size int) (counted int, more bool) {
 	from := 0
 	for i := range m.chunks {
 		m.chunks[i] = filler
@@ -125,9 +124,9 @@ func count(labels []int32) (n int) {
 	return n
 }
 
-// Loss implements [train.Learner]. Each row has a memory of its own, which every
+// Loss implements [Learner]. Each row has a memory of its own, which every
 // level writes as in the first steps.
-func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
+func (m *Nested) Loss(b *data.Batch) (loss float64, err error) {
 	counted, from := count(b.Labels), 0
 	size := m.model.Config().Chunk
 	for _, n := range b.Lens {
@@ -153,19 +152,19 @@ func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
 	return loss, nil
 }
 
-// Save implements [train.stateKeeper]: it writes lanes, error buffers and the number
+// Save implements [stateKeeper]: it writes lanes, error buffers and the number
 // of steps.
-func (m *Model) Save(w io.Writer) error { return m.builder.Progress(w) }
+func (m *Nested) Save(w io.Writer) error { return m.builder.Progress(w) }
 
-// Restore implements [train.stateKeeper].
-func (m *Model) Restore(r io.Reader) error {
+// Restore implements [stateKeeper].
+func (m *Nested) Restore(r io.Reader) error {
 	_, err := m.builder.Restore(r)
 	return err
 }
 
-// Export implements [train.Exporter]: it writes config.json and
+// Export implements [Exporter]: it writes config.json and
 // model.safetensors.
-func (m *Model) Export(fsys durable.FS, dir string) error {
+func (m *Nested) Export(fsys durable.FS, dir string) error {
 	var sources []file.TensorSource
 	for _, p := range m.model.Params() {
 		sources = append(sources, file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value)))
@@ -176,7 +175,7 @@ func (m *Model) Export(fsys durable.FS, dir string) error {
 	b, err := json.MarshalIndent(struct {
 		Type string `json:"model_type"`
 		nested.Config
-	}{Type, m.model.Config()}, "", "  ")
+	}{nested.ModelType, m.model.Config()}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // written, and the run that goes on ends with the same bytes.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
-	want := export(t, newModel(t, sizes, Options{BF16: true}), pageConfig(t, true, 0.5, 2))
+	want := export(t, tinyModel(t, sizes, ModelOptions{BF16: true}), pageConfig(t, true, 0.5, 2))
 	// Chunks that are on their way, in two files each, and a group of gradients.
 	const most = 30
 	for _, isPaged := range []bool{true, false} {
@@ -29,7 +29,7 @@ func TestAbandoned(t *testing.T) {
 			cfg := pageConfig(t, true, 0.5, 2)
 			run := func(at int) (calls, late int, err error) {
 				a := ledger.New(nil, 0)
-				m := newModel(t, sizes, Options{BF16: true})
+				m := tinyModel(t, sizes, ModelOptions{BF16: true})
 				if isPaged {
 					m = pagedModel(t, sizes, true, a, 1)
 				}

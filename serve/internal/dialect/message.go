@@ -1,4 +1,4 @@
-package ws
+package dialect
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"atenia"
-	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
 )
 
@@ -26,7 +25,7 @@ type request struct {
 	ID   string `json:"id"`
 
 	Prompt *string `json:"prompt"` // instead of messages
-	dialect.Chat
+	Chat
 }
 
 // Codes of errors.

@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 
 var sizes = Sizes{Vocabulary: 40, Hidden: 16, Layers: 2, Heads: 2, KVHeads: 1, FFN: 24, Context: 16, RopeTheta: 10000, NormEps: 1e-5}
 
-func newModel(t *testing.T, s Sizes, opt Options) *Model {
+func tinyModel(t *testing.T, s Sizes, opt ModelOptions) *Model {
 	t.Helper()
 	config, err := s.Config()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestModel(t *testing.T) {
 	for _, untied := range []bool{false, true} {
 		s := sizes
 		s.Untied = untied
-		m := newModel(t, s, Options{})
+		m := tinyModel(t, s, ModelOptions{})
 		var b data.Batch
 		if err := new(counting).Next(&b); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestModel(t *testing.T) {
 		}
 		threads := grad.NewThreads(3)
 		defer threads.Close()
-		other := newModel(t, s, Options{Threads: threads, Recompute: true})
+		other := tinyModel(t, s, ModelOptions{Threads: threads, Recompute: true})
 		learn(t, other, threads, 60)
 		for i, p := range m.Params() {
 			if !slices.Equal(p.Value, other.Params()[i].Value) {
@@ -92,7 +92,7 @@ func TestModel(t *testing.T) {
 		if err := m.Export(nil, dir); err != nil {
 			t.Fatal(err)
 		}
-		back, err := Open(dir, Options{BF16: true})
+		back, err := Open(dir, ModelOptions{BF16: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestInit(t *testing.T) {
 	t.Parallel()
 	s := sizes
 	s.Hidden, s.FFN, s.Layers = 64, 96, 8
-	m, same, other := newModel(t, s, Options{}), newModel(t, s, Options{}), newModel(t, s, Options{})
+	m, same, other := tinyModel(t, s, ModelOptions{}), tinyModel(t, s, ModelOptions{}), tinyModel(t, s, ModelOptions{})
 	other.Init(8, 0.05)
 	for i, p := range m.Params() {
 		if !slices.Equal(p.Value, same.Params()[i].Value) {
@@ -184,7 +184,7 @@ func TestBalance(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(balance float64) (recorded, plain float64, routers []float32) {
-		m, err := Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"), Options{Balance: balance})
+		m, err := Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"), ModelOptions{Balance: balance})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,12 +215,12 @@ func TestBalance(t *testing.T) {
 func TestDropout(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := newModel(t, sizes, Options{}).Export(nil, folder); err != nil {
+	if err := tinyModel(t, sizes, ModelOptions{}).Export(nil, folder); err != nil {
 		t.Fatal(err)
 	}
 	var trained [2][]float32
 	for i, dropout := range []float64{0, 0.5} {
-		base, err := Open(folder, Options{})
+		base, err := Open(folder, ModelOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

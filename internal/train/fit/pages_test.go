@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"bytes"
@@ -81,7 +81,7 @@ func TestPaged(t *testing.T) {
 	}{{false, true, 0, 1}, {true, false, 0.5, 1}, {false, false, 0.5, 3}, {true, true, 0.5, 2}} {
 		s := sizes
 		s.Untied = c.untied
-		want := export(t, newModel(t, s, Options{BF16: c.bf16}), pageConfig(t, c.bf16, c.clip, c.accumulate))
+		want := export(t, tinyModel(t, s, ModelOptions{BF16: c.bf16}), pageConfig(t, c.bf16, c.clip, c.accumulate))
 		for _, room := range []struct {
 			gradients int64
 			keep      int
@@ -103,7 +103,7 @@ func TestPaged(t *testing.T) {
 // pagedModel returns a model whose parameters are paged.
 func pagedModel(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *Model {
 	t.Helper()
-	m := newModel(t, s, Options{BF16: bf16, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
+	m := tinyModel(t, s, ModelOptions{BF16: bf16, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 	if err := m.Keep(keep); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestBadStep(t *testing.T) {
 	t.Parallel()
 	cfg := pageConfig(t, true, 0.5, 2)
 	cfg.BadSteps = 2
-	m := newModel(t, sizes, Options{BF16: true})
+	m := tinyModel(t, sizes, ModelOptions{BF16: true})
 	want := exportOf(t, m, &poisoned{m, 4}, cfg)
 	for _, gradients := range []int64{0, 1 << 30} {
 		a := ledger.New(nil, 0)
@@ -155,7 +155,7 @@ func TestNoRoom(t *testing.T) {
 	}
 	for limit := int64(4_900_000); limit > 4_000_000; limit -= less {
 		a := ledger.New(nil, limit)
-		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
+		m, err := New(must(sizes.Config()), ModelOptions{BF16: true, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func must(b []byte, err error) []byte {
 // are damaged, the step begins anew.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	want := export(t, newModel(t, sizes, Options{BF16: true}), pageConfig(t, true, 0.5, 3))
+	want := export(t, tinyModel(t, sizes, ModelOptions{BF16: true}), pageConfig(t, true, 0.5, 3))
 	for _, gradients := range []int64{0, 1 << 30} {
 		for _, damage := range []bool{false, true} {
 			cfg := pageConfig(t, true, 0.5, 3)
@@ -266,7 +266,7 @@ func TestResumedInLess(t *testing.T) {
 	t.Parallel()
 	cfg := pageConfig(t, true, 0.5, 1)
 	cfg.SnapshotEvery = 2
-	export(t, newModel(t, sizes, Options{BF16: true}), cfg)
+	export(t, tinyModel(t, sizes, ModelOptions{BF16: true}), cfg)
 	a := ledger.New(nil, 0)
 	cfg.Steps, cfg.Resume, cfg.Paging = 6, true, &train.Paging{Account: a, ChunkBytes: 1 << 13}
 	m := pagedModel(t, sizes, true, a, 1)
@@ -335,7 +335,7 @@ func TestKillPaged(t *testing.T) {
 	}
 	cfg := pageConfig(t, true, 0.5, 2)
 	cfg.Steps = 8
-	if !bytes.Equal(run(dir, nil), export(t, newModel(t, sizes, Options{BF16: true}), cfg)) {
+	if !bytes.Equal(run(dir, nil), export(t, tinyModel(t, sizes, ModelOptions{BF16: true}), cfg)) {
 		t.Error("the models differ")
 	}
 }
@@ -348,7 +348,7 @@ func TestReadAheadYields(t *testing.T) {
 	s.Hidden, s.FFN, s.Layers = 64, 96, 3
 	run := func(limit int64) error {
 		a := ledger.New(nil, limit)
-		m, err := New(must(s.Config()), Options{Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
+		m, err := New(must(s.Config()), ModelOptions{Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"encoding/binary"
@@ -68,7 +68,7 @@ func (m *Model) bindPages() {
 }
 
 // PagedBytes bounds the memory of batches, besides parameters and gradients. It
-// and [Model.FrozenBytes] are of models that were made with [Options].Paged.
+// and [Model.FrozenBytes] are of models that were made with [ModelOptions].Paged.
 func (m *Model) PagedBytes() tape.Bytes { return m.pages.bytes }
 
 // FrozenBytes returns the memory of the largest block's frozen tensors.

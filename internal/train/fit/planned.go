@@ -1,4 +1,4 @@
-package planned
+package fit
 
 import (
 	"encoding/binary"
@@ -23,8 +23,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Options configure computation and export. The zero value works.
-type Options struct {
+// ModelOptions configure computation and export. The zero value works.
+type ModelOptions struct {
 	Threads   *grad.Threads // nil uses a single thread
 	Recompute bool          // recompute layers in the backward pass instead of keeping activations
 	BF16      bool          // export parameters as bfloat16
@@ -51,7 +51,7 @@ type Options struct {
 // A Model is a compiled model with parameters to train. It must be used by one
 // goroutine at a time.
 type Model struct {
-	opt      Options
+	opt      ModelOptions
 	config   []byte // config.json
 	dir      string // that it was read from; "" = none
 	warning  string
@@ -70,13 +70,13 @@ type Model struct {
 
 // New creates a model from a configuration. All parameters are zero: see
 // [Model.Init].
-func New(config []byte, opt Options) (*Model, error) {
+func New(config []byte, opt ModelOptions) (*Model, error) {
 	d := &file.Description{Path: "config.json", Format: file.HuggingFace, Config: config}
 	return build(d, nil, opt)
 }
 
 // Open creates a model from a folder, whose tensors it copies.
-func Open(dir string, opt Options) (m *Model, err error) {
+func Open(dir string, opt ModelOptions) (m *Model, err error) {
 	d, err := file.Open(dir, file.GPTQZeros(opt.GPTQZeros))
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func Open(dir string, opt Options) (m *Model, err error) {
 // Warning returns what a user should know of the folder that was opened, "" = nothing.
 func (m *Model) Warning() string { return m.warning }
 
-func build(d *file.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
+func build(d *file.Description, find func(string) (tensor.View, bool), opt ModelOptions) (*Model, error) {
 	m := &Model{opt: opt, config: d.Config}
 	if find != nil {
 		m.dir = d.Path
