@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	switch {
 	case len(args) >= 1 && args[0] == "node-host":
-		if amp.Serve() != nil {
+		if amp.Serve(amp.CLAP()) != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 		os.Exit(amp.ServeManifest(args[2]))
 	case len(args) == 2 && args[0] == "node-scan":
 		os.Exit(amp.ServeManifest(args[1]))
+	}
+	if len(args) >= 2 && args[0] == "clap-scan" {
+		os.Exit(amp.ServeCLAPScan(args[1:]))
 	}
 	os.Exit(flowtest.Main(m))
 }

@@ -14,7 +14,7 @@ import (
 // or a test outside its package uses it.
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
-	"flow", "flow/graph", "flow/node", "flow/amp", "flow/amp/clap", "flow/live", "flow/fit", "flow/media", "flow/view",
+	"flow", "flow/graph", "flow/node", "flow/amp", "flow/live", "flow/fit", "flow/media", "flow/view",
 	"quila", "quila/config", "quila/conform", "serve",
 }
 

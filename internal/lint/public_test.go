@@ -18,7 +18,7 @@ import (
 // a name that moves or changes breaks programs.
 var public = []string{
 	".", "flow", "flow/amp", "flow/live", "flow/fit", "flow/graph", "flow/media", "flow/node",
-	"flow/view", "flow/amp/clap", "grad", "nested", "nested/rule", "place", "quila", "quila/config", "quila/conform", "serve", "tensor", "train",
+	"flow/view", "grad", "nested", "nested/rule", "place", "quila", "quila/config", "quila/conform", "serve", "tensor", "train",
 }
 
 // TestDocLinks: [Name] and [Type.Method] in the comment of a package or of what it

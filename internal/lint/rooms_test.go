@@ -83,7 +83,7 @@ var wideRooms = map[string]struct {
 	".":                         {30, "the face: it joins everything"},
 	"internal/cli":              {23, "the face: one command each"},
 	"internal/bench":            {13, "it measures an engine from all sides: steps, kernels, the ring, the files, images, and a server's clients"},
-	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
+	"internal/cli/flow":         {11, "the face of flow: one package for each of its formats and executors"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/engine/residence": {11, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
 	"quila":                     {13, "the face of the neuron graph: files, calls, training"},

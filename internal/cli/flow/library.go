@@ -13,7 +13,6 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
-	"atenia/flow/amp/clap"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
@@ -26,10 +25,10 @@ import (
 // libraries holds the folders of C nodes and the trusted libraries.
 type libraries struct {
 	folders, trusted []string
-	timeout          time.Duration // of a request to a process, zero: the usual one
-	catalog          *amp.Catalog  // what types found; nil: the plan needs no library, or its events were read
-	plugins          *clap.Catalog // likewise, of CLAP plug-ins
-	rate             float64       // hertz of the graph, on which the latency of plug-ins depends
+	timeout          time.Duration    // of a request to a process, zero: the usual one
+	catalog          *amp.Catalog     // what types found; nil: the plan needs no library, or its events were read
+	plugins          *amp.CLAPCatalog // likewise, of CLAP plug-ins
+	rate             float64          // hertz of the graph, on which the latency of plug-ins depends
 }
 
 // flags adds what commands that make nodes have in common.
@@ -113,12 +112,12 @@ func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) 
 }
 
 // findPlugins finds CLAP plug-ins.
-func (l *libraries) findPlugins(ctx context.Context, env *command.Env) (*clap.Catalog, error) {
+func (l *libraries) findPlugins(ctx context.Context, env *command.Env) (*amp.CLAPCatalog, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return clap.OpenCatalog(ctx, clap.Config{Folders: clap.Folders(l.folders, env.Getenv), Command: []string{self, "flow", clapCommand},
+	return amp.OpenCLAPCatalog(ctx, amp.CLAPConfig{Folders: amp.CLAPFolders(l.folders, env.Getenv), Command: []string{self, "flow", clapCommand},
 		Isolate: amp.ProcessConfig{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout}, SampleRate: l.rate, Trusted: l.trusted})
 }
 
@@ -251,7 +250,7 @@ func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []
 	}
 	faults := plugins.Describe(ctx)
 	for _, f := range plugins.Files() {
-		r := libraryRow{Path: f.Path, Source: clap.FormatName, Types: []string{}}
+		r := libraryRow{Path: f.Path, Source: amp.CLAPName, Types: []string{}}
 		if f.Err != nil {
 			r.Error = f.Err.Error()
 		}
@@ -259,7 +258,7 @@ func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []
 			r.Types = append(r.Types, p.ID)
 		}
 		for _, err := range faults {
-			if e, ok := errors.AsType[*clap.RefusedError](err); ok && e.Path == f.Path {
+			if e, ok := errors.AsType[*amp.CLAPRefusedError](err); ok && e.Path == f.Path {
 				r.Error = strings.Join(slices.DeleteFunc([]string{r.Error, e.Plugin + ": " + e.Text}, func(s string) bool { return s == "" }), "\n    ")
 			}
 		}
@@ -315,7 +314,7 @@ func scanning(env *command.Env) *cobra.Command {
 // nodes for its parent, one reads the types of a library.
 func children() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.Serve(clap.Format()) }},
+		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.Serve(amp.CLAP()) }},
 		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
 			if code := amp.ServeManifest(args[0]); code != 0 {
 				return &command.ExitError{Code: code, Text: "the library was rejected"}
@@ -323,7 +322,7 @@ func children() []*cobra.Command {
 			return nil
 		}},
 		{Use: clapCommand + " FILE RATE [ID...]", Hidden: true, DisableFlagParsing: true, Args: cobra.MinimumNArgs(2), RunE: func(_ *cobra.Command, args []string) error {
-			if code := clap.ServeScan(args); code != 0 {
+			if code := amp.ServeCLAPScan(args); code != 0 {
 				return &command.ExitError{Code: code, Text: "the plug-ins were rejected"}
 			}
 			return nil

@@ -1,6 +1,6 @@
 //go:build (amd64 || arm64) && !static
 
-package clap
+package amp
 
 import (
 	"syscall"

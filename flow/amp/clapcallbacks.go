@@ -1,4 +1,4 @@
-package clap
+package amp
 
 // cCallbacks are the addresses of the functions that a plug-in calls, 0 in
 // builds that load no plug-ins.

@@ -1,6 +1,6 @@
 //go:build !linux || !(amd64 || arm64) || static
 
-package clap
+package amp
 
 var callbacks [16]uintptr
 

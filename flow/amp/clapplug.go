@@ -1,11 +1,10 @@
-package clap
+package amp
 
 import (
 	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"atenia/flow/amp"
 	"atenia/flow/amp/internal/abi"
 	"atenia/internal/machine/library"
 	"atenia/internal/machine/watch"
@@ -14,7 +13,7 @@ import (
 // A plug is one plug-in that was made: clap_plugin and the clap_host that it
 // sees, outside Go's heap.
 type plug struct {
-	lib     *Library
+	lib     *CLAPLibrary
 	id      string
 	node    string
 	place   *watch.Place
@@ -27,8 +26,8 @@ type plug struct {
 	active  bool
 	running bool
 	once    sync.Once
-	counts  [kinds]atomic.Uint32
-	told    [kinds]bool
+	counts  [eventKinds]atomic.Uint32
+	told    [eventKinds]bool
 }
 
 // A kind is something that a plug-in does and an event tells once.
@@ -41,10 +40,10 @@ const (
 	dropped
 	restart
 	latency
-	kinds
+	eventKinds
 )
 
-var kindTexts = [kinds]string{
+var eventTexts = [eventKinds]string{
 	environment: "changes the floating-point environment and does not set it back",
 	badStatus:   "process returns a status that CLAP does not know",
 	overrun:     "wrote more frames than it was asked for",
@@ -54,17 +53,17 @@ var kindTexts = [kinds]string{
 }
 
 // events returns what was not yet told.
-func (p *plug) events() (list []amp.Event) {
+func (p *plug) events() (list []Event) {
 	if atomic.LoadUint64(&p.context.Restart) != 0 {
 		p.counts[restart].Store(1)
 	}
 	if atomic.LoadUint64(&p.context.Changed) != 0 {
 		p.counts[latency].Store(1)
 	}
-	for k := range kinds {
+	for k := range eventKinds {
 		if !p.told[k] && p.counts[k].Load() > 0 {
 			p.told[k] = true
-			list = append(list, amp.Event{Node: p.node, Kind: amp.Message, Level: warning, Text: p.node + ": " + kindTexts[k]})
+			list = append(list, Event{Node: p.node, Kind: Message, Level: warning, Text: p.node + ": " + eventTexts[k]})
 		}
 	}
 	return list
@@ -74,9 +73,9 @@ func (p *plug) events() (list []amp.Event) {
 const warning = 2
 
 // create makes a plug-in and calls its init. On the main thread.
-func (l *Library) create(id, node string, place *watch.Place) (*plug, error) {
+func (l *CLAPLibrary) create(id, node string, place *watch.Place) (*plug, error) {
 	refuse := func(format string, args ...any) error {
-		return &RefusedError{l.path, id, fmt.Sprintf(format, args...)}
+		return &CLAPRefusedError{l.path, id, fmt.Sprintf(format, args...)}
 	}
 	m, err := abi.NewMemory(abi.SizeOf[cHost](1) + abi.SizeOf[cContext](1) + abi.SizeOf[byte](len(id)+1))
 	if err != nil {
@@ -126,7 +125,7 @@ func (p *plug) activate(rate float64, frames int) error {
 	a := abi.Make[cActivation](m, 1)
 	a[0] = cActivation{Plugin: p.address, Func: p.c.Activate, Rate: rate, Min: uint32(frames), Max: uint32(frames)}
 	if !truth(library.Call(p.lib.table.Activate, abi.Address(a))) {
-		return &RefusedError{p.lib.path, p.id, fmt.Sprintf("activate refuses %v Hz and %d frames", rate, frames)}
+		return &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("activate refuses %v Hz and %d frames", rate, frames)}
 	}
 	p.active = true
 	atomic.StoreUint64(&p.context.Changed, 0) // allowed while it is being activated
@@ -138,7 +137,7 @@ func (p *plug) start() error {
 	atomic.StoreUint64(&p.context.Audio, p.context.Main)
 	defer atomic.StoreUint64(&p.context.Audio, 0)
 	if !truth(library.Call(p.c.StartProcessing, p.address)) {
-		return &RefusedError{p.lib.path, p.id, "start_processing refuses"}
+		return &CLAPRefusedError{p.lib.path, p.id, "start_processing refuses"}
 	}
 	p.running = true
 	return nil

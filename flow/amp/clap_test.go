@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64) && !static
 
-package clap_test
+package amp_test
 
 import (
 	"encoding/base64"
@@ -16,7 +16,6 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
-	"atenia/flow/amp/clap"
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/live"
@@ -24,30 +23,16 @@ import (
 	"atenia/internal/golden/await"
 )
 
-// TestMain makes the test binary the children, too.
-func TestMain(m *testing.M) {
-	switch args := os.Args[1:]; {
-	case len(args) == 1 && args[0] == "node-host":
-		if amp.Serve(clap.Format()) != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	case len(args) >= 2 && args[0] == "clap-scan":
-		os.Exit(clap.ServeScan(args[1:]))
-	}
-	os.Exit(flowtest.Main(m))
-}
-
 // catalog finds the plug-ins for tests, trusted or each file in a process.
-func catalog(t testing.TB, trusted bool) *clap.Catalog {
+func catalog(t testing.TB, trusted bool) *amp.CLAPCatalog {
 	t.Helper()
 	path := flowtest.Copy(t, flowtest.Plugins(t, "testdata/plugins.c"))
-	cfg := clap.Config{Folders: []string{filepath.Dir(path)}, Command: []string{os.Args[0], "clap-scan"},
+	cfg := amp.CLAPConfig{Folders: []string{filepath.Dir(path)}, Command: []string{os.Args[0], "clap-scan"},
 		Isolate: amp.ProcessConfig{Command: []string{os.Args[0], "node-host"}, Timeout: time.Minute}}
 	if trusted {
 		cfg.Trusted = []string{path}
 	}
-	c, err := clap.OpenCatalog(t.Context(), cfg)
+	c, err := amp.OpenCLAPCatalog(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +47,7 @@ func catalog(t testing.TB, trusted bool) *clap.Catalog {
 
 // both runs a test with plug-ins in this process and in another. It fails if
 // a plug-in says that it was called as it must not be.
-func both(t *testing.T, f func(t *testing.T, c *clap.Catalog)) {
+func both(t *testing.T, f func(t *testing.T, c *amp.CLAPCatalog)) {
 	for _, trusted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("trusted=%v", trusted), func(t *testing.T) {
 			c := catalog(t, trusted)
@@ -76,7 +61,7 @@ func both(t *testing.T, f func(t *testing.T, c *clap.Catalog)) {
 	}
 }
 
-func events(c *clap.Catalog) (list []string) {
+func events(c *amp.CLAPCatalog) (list []string) {
 	for _, r := range c.Running() {
 		for _, e := range r.Events {
 			list = append(list, e.Text)
@@ -85,7 +70,7 @@ func events(c *clap.Catalog) (list []string) {
 	return list
 }
 
-var mono = []graph.Shape{{B: 1, C: 1}}
+var monoPorts = []graph.Shape{{B: 1, C: 1}}
 
 func noise(r *rand.Rand, s graph.Shape, n int) node.Tensor[float32] {
 	t := flowtest.NewTensor[float32](s, n)
@@ -106,7 +91,7 @@ func cuts(r *rand.Rand, n, most int) (list []int) {
 // TestContract runs the checks of shipped nodes: independence of cuts, no
 // allocation, an end without a trace.
 func TestContract(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		for _, n := range []graph.Node{
 			flowtest.Node("test.gain", "gain_x", 0.5, "frames", 7),
 			flowtest.Node("test.gain", "gain_x", flowtest.Ramp(1, 1, 13, 0, 4)),
@@ -114,7 +99,7 @@ func TestContract(t *testing.T) {
 			flowtest.Node("test.size"),
 			flowtest.Node("test.synth", "notes", "0 60 0.8 20, 5 70 1 100 3", "frames", 16),
 		} {
-			in := mono
+			in := monoPorts
 			switch n.Type {
 			case "test.gain":
 				in = []graph.Shape{{B: 1, C: 2}}
@@ -130,8 +115,8 @@ func TestContract(t *testing.T) {
 // process calls: a gain of values that change now and then gives exactly the
 // product, frames-1 later. Values are clamped, and the plug-in's own default
 // holds until the plan gives another.
-func TestGain(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+func TestCLAPGain(t *testing.T) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 20 {
 			n, frames := 50+r.IntN(300), 1+r.IntN(70)
@@ -164,7 +149,7 @@ func TestGain(t *testing.T) {
 		}
 		p := flowtest.Node("test.gain", "frames", 1)
 		g := flowtest.NewRig[float32](t, c.Types(), &p, 48000, []graph.Shape{{B: 1, C: 1}}, 100) // one channel for both
-		x := noise(r, mono[0], 40)
+		x := noise(r, monoPorts[0], 40)
 		y := g.Forward(t, []node.Tensor[float32]{x}, []int{40})[0]
 		if !slices.Equal(y.Row(0), x.Data) || !slices.Equal(y.Row(1), x.Data) {
 			t.Error("the default gain, or a channel for all")
@@ -184,12 +169,12 @@ func TestCallback(t *testing.T) {
 
 // TestState: what a plug-in saves comes back in another of its kind, from the
 // plan and from a file, and a state that is not its own is refused.
-func TestState(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+func TestCLAPState(t *testing.T) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		run := func(params ...any) (float32, error) {
 			n := flowtest.Node("test.state", append([]any{"frames", 1}, params...)...)
 			n.Name = "keep"
-			l, err := flowtest.Link(c.Types(), &n, mono, 8)
+			l, err := flowtest.Link(c.Types(), &n, monoPorts, 8)
 			if err != nil {
 				return 0, err
 			}
@@ -198,7 +183,7 @@ func TestState(t *testing.T) {
 				return 0, err
 			}
 			g := flowtest.Rig[float32]{Node: l, Inst: inst}
-			return g.Forward(t, []node.Tensor[float32]{flowtest.NewTensor[float32](mono[0], 1)}, []int{1})[0].Data[0], nil
+			return g.Forward(t, []node.Tensor[float32]{flowtest.NewTensor[float32](monoPorts[0], 1)}, []int{1})[0].Data[0], nil
 		}
 		if y, err := run(); y != 3 || err != nil {
 			t.Fatal(y, err)
@@ -232,7 +217,7 @@ func TestState(t *testing.T) {
 		}
 		big := flowtest.Node("test.big")
 		big.Name = "big"
-		flowtest.NewRig[float32](t, c.Types(), &big, 48000, mono, 8)
+		flowtest.NewRig[float32](t, c.Types(), &big, 48000, monoPorts, 8)
 		if b, err := c.State("big"); err == nil {
 			t.Errorf("a state of %d bytes, part of what was written", len(b))
 		}
@@ -244,7 +229,7 @@ func TestState(t *testing.T) {
 
 // TestNotes: a score begins and ends notes at their frames, whatever the cuts.
 func TestNotes(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for range 10 {
 			frames, n := 1+r.IntN(40), 400
@@ -280,9 +265,9 @@ const delayed = `{"nodes": [{"name": "in", "type": "Input"}, {"name": "late", "t
 // TestLatency: the latency is compensated without a word in the plan, for any
 // block, and one that is not as declared is refused by its numbers.
 func TestLatency(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		r := rand.New(rand.NewPCG(5, 6))
-		x := noise(r, mono[0], 960).Data
+		x := noise(r, monoPorts[0], 960).Data
 		p, err := graph.Parse(fmt.Appendf(nil, delayed, ""))
 		if err != nil {
 			t.Fatal(err)
@@ -328,14 +313,14 @@ func TestLatency(t *testing.T) {
 
 // TestRefused: what a plug-in claims is bounded, and each refusal is an error
 // of this package or of the graph.
-func TestRefused(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+func TestCLAPRefused(t *testing.T) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		for typ, why := range map[string]string{
 			"test.null": "no process", "test.ports": "4000000000 audio ports", "test.params": "4000000000 parameters", "test.name": "NaN to +Inf",
 			"test.refuse": "init refuses", "test.early": "ended the process",
 		} {
 			n := flowtest.Node(typ)
-			_, err := flowtest.Link(c.Types(), &n, mono, 8)
+			_, err := flowtest.Link(c.Types(), &n, monoPorts, 8)
 			if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Unsupported || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %v", typ, err)
 			}
@@ -353,7 +338,7 @@ func TestRefused(t *testing.T) {
 			if strings.HasPrefix(what, "activate") {
 				rate = 1
 			}
-			l, err := flowtest.Link(c.Types(), &n, mono, 8)
+			l, err := flowtest.Link(c.Types(), &n, monoPorts, 8)
 			if err == nil {
 				_, err = node.New[float32](c.Types(), node.Config{SampleRate: rate, MaxTokens: 8, Node: l})
 			}
@@ -372,18 +357,18 @@ func TestLibraries(t *testing.T) {
 		"COUNT": "4000000000 plug-ins", "DRAFT": "CLAP version 0.26", "INITFAIL": "init refuses", "INITCRASH": "ended the process",
 	} {
 		path := flowtest.Plugins(t, "testdata/plugins.c", "-D"+flag, "-Wno-unused", "-Wno-pedantic")
-		c, err := clap.OpenCatalog(t.Context(), clap.Config{Folders: []string{path}, Command: []string{os.Args[0], "clap-scan"}})
+		c, err := amp.OpenCLAPCatalog(t.Context(), amp.CLAPConfig{Folders: []string{path}, Command: []string{os.Args[0], "clap-scan"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := c.Files()[0]
-		if _, ok := errors.AsType[*clap.RefusedError](f.Err); !ok || !strings.Contains(f.Err.Error(), why) || len(c.Types()) != 0 {
+		if _, ok := errors.AsType[*amp.CLAPRefusedError](f.Err); !ok || !strings.Contains(f.Err.Error(), why) || len(c.Types()) != 0 {
 			t.Errorf("%s: %v", flag, f.Err)
 		}
 		if flag == "INITCRASH" {
 			continue
 		}
-		if _, err := clap.Open(path); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := amp.OpenCLAP(path); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s, in this process: %v", flag, err)
 		}
 	}
@@ -391,7 +376,7 @@ func TestLibraries(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clap.Open(path); err == nil {
+	if _, err := amp.OpenCLAP(path); err == nil {
 		t.Error("a text is a library")
 	}
 }
@@ -402,9 +387,9 @@ func TestFaults(t *testing.T) {
 	c := catalog(t, false)
 	for typ, want := range map[string]graph.Code{"test.crash": graph.Crashed, "test.exit": graph.Crashed, "test.over": graph.InvalidArg, "test.fail": graph.Fail} {
 		n := flowtest.Node(typ, "frames", 4)
-		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, monoPorts, 8)
 		call := func(v float32) (graph.Code, []float32) {
-			x := flowtest.NewTensor[float32](mono[0], 4)
+			x := flowtest.NewTensor[float32](monoPorts[0], 4)
 			for i := range x.Data {
 				x.Data[i] = v
 			}
@@ -424,7 +409,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	n := flowtest.Node("test.fail", "frames", 1)
-	g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+	g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, monoPorts, 8)
 	b := g.Call([]node.Tensor[float32]{{Data: []float32{-11}, B: 1, C: 1, N: 1}}, 0, 1)
 	if code := g.Inst.Forward(&b); code != graph.Fail || b.Out[0].Data[0] != 0 {
 		t.Error(code, b.Out[0].Data)
@@ -437,9 +422,9 @@ func TestFaults(t *testing.T) {
 // TestMany: of a plug-in with more parameters than a node has, those count that
 // the plan gives, whichever they are.
 func TestMany(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		n := flowtest.Node("test.many", "frames", 1, "p299", 1, "p100", 0.5, "p3", 1)
-		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, monoPorts, 8)
 		y := g.Forward(t, []node.Tensor[float32]{{Data: []float32{1}, B: 1, C: 1, N: 1}}, []int{1})[0].Data[0]
 		if y != 1+299+50+3 {
 			t.Error(y)
@@ -449,7 +434,7 @@ func TestMany(t *testing.T) {
 
 // TestRealTime plays a gain and a delay on the real-time thread.
 func TestRealTime(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		p, err := graph.Parse(fmt.Appendf(nil, delayed, `, "params": {"frames": 1}`))
 		if err != nil {
 			t.Fatal(err)
@@ -463,7 +448,7 @@ func TestRealTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := noise(rand.New(rand.NewPCG(7, 8)), mono[0], 1000).Data
+		x := noise(rand.New(rand.NewPCG(7, 8)), monoPorts[0], 1000).Data
 		for at := 0; at < len(x); at += 50 {
 			if ok, err := play.Put("in", x[at:at+50]); !ok || err != nil {
 				t.Fatal(ok, err)
@@ -508,7 +493,7 @@ func TestGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Backward(map[string]node.Tensor[float64]{"out": flowtest.NewTensor[float64](mono[0], 8)}, flow.Sweep{Strict: true})
+	_, err = r.Backward(map[string]node.Tensor[float64]{"out": flowtest.NewTensor[float64](monoPorts[0], 8)}, flow.Sweep{Strict: true})
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Unsupported || !slices.Equal(e.Names, []string{"fx"}) {
 		t.Error(err)
 	}
@@ -517,7 +502,7 @@ func TestGradient(t *testing.T) {
 // TestSet: a parameter that the plan does not give is the plug-in's own until a
 // program sets it.
 func TestSet(t *testing.T) {
-	both(t, func(t *testing.T, c *clap.Catalog) {
+	both(t, func(t *testing.T, c *amp.CLAPCatalog) {
 		p, err := graph.Parse([]byte(`{"nodes": [{"name": "in", "type": "Constant", "params": {"value": 1}}, {"name": "fx", "type": "test.gain", "params": {"frames": 4}}, {"name": "out", "type": "Probe"}],
 			"edges": [{"source": "in", "target": "fx"}, {"source": "fx", "target": "out"}]}`))
 		if err != nil {

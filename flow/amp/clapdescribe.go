@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"atenia/flow/amp/internal/abi"
@@ -8,8 +8,8 @@ import (
 )
 
 // Describe returns the ports, parameters and latency of a plug-in, for which it
-// is made and destroyed once. Errors are of type *[RefusedError].
-func (l *Library) Describe(id string) (*Plugin, error) {
+// is made and destroyed once. Errors are of type *[CLAPRefusedError].
+func (l *CLAPLibrary) Describe(id string) (*CLAPPlugin, error) {
 	l.mu.Lock()
 	p := l.known[id]
 	l.mu.Unlock()
@@ -41,8 +41,8 @@ func (l *Library) Describe(id string) (*Plugin, error) {
 }
 
 // describe reads what does not need activation. On the main thread.
-func (p *plug) describe() (*Plugin, error) {
-	d := &Plugin{ID: p.id}
+func (p *plug) describe() (*CLAPPlugin, error) {
+	d := &CLAPPlugin{ID: p.id}
 	for _, x := range p.lib.list {
 		if x.ID == p.id {
 			*d = x
@@ -73,46 +73,46 @@ func (p *plug) describe() (*Plugin, error) {
 	return d, nil
 }
 
-func (p *plug) ports(t *cPorts, info []cPortInfo, input uintptr, otherwise string, given names) ([]Port, error) {
+func (p *plug) ports(t *cPorts, info []cPortInfo, input uintptr, otherwise string, given plugNames) ([]CLAPPort, error) {
 	n := uint32(library.Call(t.Count, p.address, input))
-	if n > maxPorts {
-		return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("%d audio ports on one side, at most %d are allowed", n, maxPorts)}
+	if n > maxPlugPorts {
+		return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("%d audio ports on one side, at most %d are allowed", n, maxPlugPorts)}
 	}
-	list := make([]Port, n)
+	list := make([]CLAPPort, n)
 	for i := range list {
 		info[0] = cPortInfo{}
 		if !truth(library.Call(t.Get, p.address, uintptr(i), input, abi.Address(info))) {
-			return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d audio ports, and does not describe port %d", n, i)}
+			return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d audio ports, and does not describe port %d", n, i)}
 		}
 		if c := info[0].Channels; c < 1 || c > maxChannels {
-			return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("audio port %d has %d channels, 1 to %d are allowed", i, c, maxChannels)}
+			return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("audio port %d has %d channels, 1 to %d are allowed", i, c, maxChannels)}
 		}
-		list[i] = Port{given.of(clean(text(info[0].Name[:])), fmt.Sprint(otherwise, i)), int(info[0].Channels)}
+		list[i] = CLAPPort{given.of(clean(plugText(info[0].Name[:])), fmt.Sprint(otherwise, i)), int(info[0].Channels)}
 	}
 	return list, nil
 }
 
-func (p *plug) params(info []cParamInfo, given names) ([]Param, error) {
+func (p *plug) params(info []cParamInfo, given plugNames) ([]CLAPParam, error) {
 	t := extension(p, "clap.params", func(t *cParams) bool { return t.Count != 0 && t.Info != 0 })
 	if t == nil {
 		return nil, nil
 	}
 	n := uint32(library.Call(t.Count, p.address))
 	if n > maxParams {
-		return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("%d parameters, at most %d are allowed", n, maxParams)}
+		return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("%d parameters, at most %d are allowed", n, maxParams)}
 	}
-	list := []Param{}
+	list := []CLAPParam{}
 	for i := range n {
 		info[0] = cParamInfo{}
 		if !truth(library.Call(t.Info, p.address, uintptr(i), abi.Address(info))) {
-			return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d parameters, and does not describe parameter %d", n, i)}
+			return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d parameters, and does not describe parameter %d", n, i)}
 		}
 		x := &info[0]
 		if x.Flags&(hidden|readOnly) != 0 {
 			continue
 		}
-		title, module := clean(text(x.Name[:])), clean(text(x.Module[:]))
-		q := Param{ID: x.ID, Name: given.of(title, fmt.Sprint("p", x.ID)), Title: title, Min: x.Min, Max: x.Max, Default: x.Default, Stepped: x.Flags&stepped != 0}
+		title, module := clean(plugText(x.Name[:])), clean(plugText(x.Module[:]))
+		q := CLAPParam{ID: x.ID, Name: given.of(title, fmt.Sprint("p", x.ID)), Title: title, Min: x.Min, Max: x.Max, Default: x.Default, Stepped: x.Flags&stepped != 0}
 		if module != "" && len(module) <= maxModule {
 			q.Title = module + "/" + title
 		}
@@ -124,8 +124,8 @@ func (p *plug) params(info []cParamInfo, given names) ([]Param, error) {
 	return list, nil
 }
 
-// text returns the C string in a fixed array, which may lack its end.
-func text(b []byte) string {
+// plugText returns the C string in a fixed array, which may lack its end.
+func plugText(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
 			return string(b[:i])

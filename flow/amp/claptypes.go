@@ -1,9 +1,8 @@
-package clap
+package amp
 
 import (
 	"fmt"
 
-	"atenia/flow/amp"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -27,10 +26,10 @@ const (
 
 // typeOf returns a plug-in as a node type. It is described when a plan first
 // uses it.
-func typeOf(p *Plugin, describe func(id string) (*Plugin, error), mk amp.Maker) node.Type {
+func typeOf(p *CLAPPlugin, describe func(id string) (*CLAPPlugin, error), mk Maker) node.Type {
 	id := p.ID
 	return node.Type{Name: id, Doc: docOf(p),
-		Settings: []node.Setting{{Name: setFrames, Least: 1, Most: mostFrames, Value: defaultFrames}, {Name: setInputs, Most: maxPorts},
+		Settings: []node.Setting{{Name: setFrames, Least: 1, Most: mostFrames, Value: defaultFrames}, {Name: setInputs, Most: maxPlugPorts},
 			{Name: setState, Text: true}, {Name: setStateFile, Text: true}, {Name: setNotes, Text: true}},
 		Refine: func(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 			d, err := describe(id)
@@ -45,7 +44,7 @@ func typeOf(p *Plugin, describe func(id string) (*Plugin, error), mk amp.Maker) 
 
 // docOf is a type's line in a list: who made it, and what its parameters may
 // be, if that is known.
-func docOf(p *Plugin) string {
+func docOf(p *CLAPPlugin) string {
 	doc := "CLAP plug-in " + p.Name
 	if p.Vendor != "" {
 		doc += " by " + p.Vendor
@@ -69,19 +68,19 @@ func docOf(p *Plugin) string {
 }
 
 // inputs returns the audio inputs with an edge.
-func inputs(d *Plugin, s node.Settings) int {
+func inputs(d *CLAPPlugin, s node.Settings) int {
 	if n := s.Int(setInputs); n > 0 {
 		return n
 	}
 	return min(1, len(d.Inputs))
 }
 
-func refine(d *Plugin, n *graph.Node, s node.Settings, spec *graph.Spec) error {
+func refine(d *CLAPPlugin, n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	ins := inputs(d, s)
 	if ins > len(d.Inputs) {
 		return node.Bad(n, setInputs, fmt.Sprintf("%s has %d audio inputs", d.ID, len(d.Inputs)))
 	}
-	if _, err := ParseNotes(s.Word(setNotes)); err != nil {
+	if _, err := ParseCLAPNotes(s.Word(setNotes)); err != nil {
 		return node.Bad(n, setNotes, err.Error())
 	}
 	if s.Word(setNotes) != "" && !d.Notes {
@@ -115,7 +114,7 @@ func refine(d *Plugin, n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-func portNames(list []Port) []string {
+func portNames(list []CLAPPort) []string {
 	names := []string{}
 	for _, p := range list {
 		names = append(names, p.Name)
@@ -125,7 +124,7 @@ func portNames(list []Port) []string {
 
 // paramsOf returns the parameters that a node has: those that the plan gives,
 // then the plug-in's first ones, up to exposed. The order is the plug-in's.
-func paramsOf(d *Plugin, n *graph.Node) []Param {
+func paramsOf(d *CLAPPlugin, n *graph.Node) []CLAPParam {
 	if len(d.Params) <= exposed {
 		return d.Params
 	}
@@ -139,7 +138,7 @@ func paramsOf(d *Plugin, n *graph.Node) []Param {
 			}
 		}
 	}
-	var list []Param
+	var list []CLAPParam
 	for i, k := range keep {
 		if k {
 			list = append(list, d.Params[i])

@@ -1,4 +1,4 @@
-package clap_test
+package amp_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"atenia/flow/amp/clap"
+	"atenia/flow/amp"
 )
 
 // A file that is no plug-in is listed with the reason.
@@ -21,7 +21,7 @@ func ExampleOpenCatalog() {
 		fmt.Println(err)
 		return
 	}
-	c, err := clap.OpenCatalog(context.Background(), clap.Config{Folders: []string{dir}})
+	c, err := amp.OpenCLAPCatalog(context.Background(), amp.CLAPConfig{Folders: []string{dir}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,8 +37,8 @@ func ExampleOpenCatalog() {
 }
 
 // A score is text in a plan.
-func ExampleParseNotes() {
-	notes, err := clap.ParseNotes("0 60 0.8 24000, 24000 64 0.8 24000")
+func ExampleParseCLAPNotes() {
+	notes, err := amp.ParseCLAPNotes("0 60 0.8 24000, 24000 64 0.8 24000")
 	fmt.Println(notes, err)
 	// Output: [{0 60 0.8 24000 0} {24000 64 0.8 24000 0}] <nil>
 }

@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Note is a note of the score that a plan gives a plug-in.
-type Note struct {
+// A CLAPNote is a note of the score that a plan gives a plug-in.
+type CLAPNote struct {
 	Frame    int64   // of its beginning, counted from the start of the stream
 	Key      int     // 0 to 127; 60 is the middle C
 	Velocity float64 // 0 to 1
@@ -18,12 +18,12 @@ type Note struct {
 
 const maxNotes = 1 << 16
 
-// ParseNotes reads a score: notes with a comma or a line break between, each of
+// ParseCLAPNotes reads a score: notes with a comma or a line break between, each of
 // frame, key, velocity, length in frames, and an optional channel.
 //
 //	0 60 0.8 24000, 24000 64 0.8 24000
-func ParseNotes(text string) ([]Note, error) {
-	var list []Note
+func ParseCLAPNotes(text string) ([]CLAPNote, error) {
+	var list []CLAPNote
 	for i, line := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' }) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -32,7 +32,7 @@ func ParseNotes(text string) ([]Note, error) {
 		if len(words) != 4 && len(words) != 5 {
 			return nil, fmt.Errorf("note %d: frame, key, velocity, frames and an optional channel wanted", i+1)
 		}
-		n := Note{}
+		n := CLAPNote{}
 		var err error
 		whole := func(s string, most int64) int64 {
 			v, err2 := strconv.ParseInt(s, 10, 64)
@@ -64,11 +64,11 @@ type stroke struct {
 	frame int64
 	on    bool
 	id    int32
-	note  *Note
+	note  *CLAPNote
 }
 
 // strokes orders the beginnings and ends of notes by frame, ends first.
-func strokes(list []Note) []stroke {
+func strokes(list []CLAPNote) []stroke {
 	var all []stroke
 	for i := range list {
 		n := &list[i]

@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"bufio"
@@ -16,35 +16,33 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"atenia/flow/amp"
 )
 
-// Suffix ends the names of files of plug-ins.
-const Suffix = ".clap"
+// CLAPSuffix ends the names of files of plug-ins.
+const CLAPSuffix = ".clap"
 
-// FormatName is this package's name among the formats of package amp.
-const FormatName = "clap"
+// CLAPName is this package's name among the formats of package amp.
+const CLAPName = "clap"
 
-// Format makes [amp.Serve] run plug-ins in processes of their own. Give it to
+// CLAP makes [Serve] run plug-ins in processes of their own. Give it to
 // the child.
-func Format() amp.Format {
-	return amp.Format{Name: FormatName, Open: func(path string, log []byte) (amp.Host, error) { return open(path, log) }}
+func CLAP() Format {
+	return Format{Name: CLAPName, Open: func(path string, log []byte) (Host, error) { return openCLAP(path, log) }}
 }
 
 // Limits of a scan.
 const (
-	scanLimit  = 10 * time.Second // of a child
-	maxFiles   = 10000
-	lineLimit  = 4 << 20
-	fdAnswer   = 3 // since a plug-in may print to the standard ones
-	exitFailed = 3 // of a child that said why
+	scanLimit     = 10 * time.Second // of a child
+	maxCLAPFiles  = 10000
+	scanLineLimit = 4 << 20
+	fdScanned     = 3 // since a plug-in may print to the standard ones
+	exitFailed    = 3 // of a child that said why
 )
 
-// Folders returns where plug-ins are looked for, in order: the given folders or
+// CLAPFolders returns where plug-ins are looked for, in order: the given folders or
 // files, those of CLAP_PATH, and on Linux ~/.clap and /usr/lib/clap. getenv
 // returns "" for a variable that is not set.
-func Folders(given []string, getenv func(string) string) []string {
+func CLAPFolders(given []string, getenv func(string) string) []string {
 	list := slices.Clone(given)
 	for _, dir := range filepath.SplitList(getenv("CLAP_PATH")) {
 		if dir != "" {
@@ -57,8 +55,8 @@ func Folders(given []string, getenv func(string) string) []string {
 	return append(list, "/usr/lib/clap")
 }
 
-// find lists the files of plug-ins below the folders. A missing folder is empty.
-func find(folders []string) (files []string, err error) {
+// findCLAP lists the files of plug-ins below the folders. A missing folder is empty.
+func findCLAP(folders []string) (files []string, err error) {
 	for _, dir := range folders {
 		dir, err2 := filepath.Abs(dir)
 		if err2 != nil {
@@ -70,10 +68,10 @@ func find(folders []string) (files []string, err error) {
 				return nil
 			case err != nil:
 				return err
-			case d.IsDir() || !strings.HasSuffix(path, Suffix) || slices.Contains(files, path):
+			case d.IsDir() || !strings.HasSuffix(path, CLAPSuffix) || slices.Contains(files, path):
 				return nil
-			case len(files) == maxFiles:
-				return fmt.Errorf("more than %d files of plug-ins: name the folders more closely", maxFiles)
+			case len(files) == maxCLAPFiles:
+				return fmt.Errorf("more than %d files of plug-ins: name the folders more closely", maxCLAPFiles)
 			}
 			files = append(files, path)
 			return nil
@@ -85,16 +83,16 @@ func find(folders []string) (files []string, err error) {
 
 // An answer is one line of a scanning child.
 type answer struct {
-	List   []Plugin `json:"list,omitempty"`   // id, name, vendor and version
-	Plugin *Plugin  `json:"plugin,omitempty"` // everything
-	Error  string   `json:"error,omitempty"`  // why the library, or the next plug-in, is refused
+	List   []CLAPPlugin `json:"list,omitempty"`   // id, name, vendor and version
+	Plugin *CLAPPlugin  `json:"plugin,omitempty"` // everything
+	Error  string       `json:"error,omitempty"`  // why the library, or the next plug-in, is refused
 }
 
-// ServeScan is the main function of a scanning child, with the arguments that a
+// ServeCLAPScan is the main function of a scanning child, with the arguments that a
 // catalog appends: a file, a sample rate, and ids. It loads the file and writes
 // a line with its plug-ins, or with ids a line for each of them. It returns the
 // exit status.
-func ServeScan(args []string) int {
+func ServeCLAPScan(args []string) int {
 	if len(args) < 2 {
 		return 2
 	}
@@ -103,12 +101,12 @@ func ServeScan(args []string) int {
 	if err != nil {
 		return 2
 	}
-	out := os.NewFile(fdAnswer, "answer")
+	out := os.NewFile(fdScanned, "answer")
 	if out == nil {
 		return 2
 	}
 	say := func(a answer) { json.NewEncoder(out).Encode(a) }
-	l, err := Open(path)
+	l, err := OpenCLAP(path)
 	if err != nil {
 		say(answer{Error: textOf(err)})
 		return exitFailed
@@ -131,10 +129,10 @@ func ServeScan(args []string) int {
 
 // ask starts a scanning child and returns its answers. The error says why it
 // gave no more of them.
-func ask(ctx context.Context, cfg *Config, path string, ids []string) (list []answer, err error) {
+func ask(ctx context.Context, cfg *CLAPConfig, path string, ids []string) (list []answer, err error) {
 	command, rate := cfg.Command, cmp.Or(cfg.SampleRate, defaultRate)
 	if len(command) == 0 {
-		return nil, &RefusedError{Path: path, Text: "there is no command to describe it with"}
+		return nil, &CLAPRefusedError{Path: path, Text: "there is no command to describe it with"}
 	}
 	timed, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
@@ -158,28 +156,28 @@ func ask(ctx context.Context, cfg *Config, path string, ids []string) (list []an
 	}
 	why := cmd.Wait()
 	if timed.Err() != nil && ctx.Err() == nil {
-		return list, &RefusedError{Path: path, Text: fmt.Sprintf("no description within %v", scanLimit)}
+		return list, &CLAPRefusedError{Path: path, Text: fmt.Sprintf("no description within %v", scanLimit)}
 	}
-	return list, &RefusedError{Path: path, Text: fmt.Sprintf("it ended the process that describes it: %v", why)}
+	return list, &CLAPRefusedError{Path: path, Text: fmt.Sprintf("it ended the process that describes it: %v", why)}
 }
 
 // readAnswers reads the lines of a child, which runs code of others: they are
 // checked like a file.
 func readAnswers(r io.Reader, most int, path string) (list []answer, err error) {
 	s := bufio.NewScanner(r)
-	s.Buffer(nil, lineLimit)
+	s.Buffer(nil, scanLineLimit)
 	for len(list) < most && s.Scan() {
 		var a answer
 		if err := json.Unmarshal(s.Bytes(), &a); err != nil {
-			return list, &RefusedError{Path: path, Text: "its description is no JSON"}
+			return list, &CLAPRefusedError{Path: path, Text: "its description is no JSON"}
 		}
 		if len(a.List) > maxPlugins {
-			return list, &RefusedError{Path: path, Text: "too many plug-ins"}
+			return list, &CLAPRefusedError{Path: path, Text: "too many plug-ins"}
 		}
 		for i := range a.List {
 			p := &a.List[i]
-			if p.ID == "" || !sane(p.ID, maxText) || !sane(p.Name, 2*maxText) || !sane(p.Vendor, 2*maxText) || !sane(p.Version, 2*maxText) {
-				return list, &RefusedError{Path: path, Text: "a plug-in's id or name is no text"}
+			if p.ID == "" || !sane(p.ID, maxPlugText) || !sane(p.Name, 2*maxPlugText) || !sane(p.Vendor, 2*maxPlugText) || !sane(p.Version, 2*maxPlugText) {
+				return list, &CLAPRefusedError{Path: path, Text: "a plug-in's id or name is no text"}
 			}
 		}
 		if a.Plugin != nil {
@@ -191,7 +189,7 @@ func readAnswers(r io.Reader, most int, path string) (list []answer, err error) 
 		list = append(list, a)
 	}
 	if s.Err() != nil {
-		return list, &RefusedError{Path: path, Text: s.Err().Error()}
+		return list, &CLAPRefusedError{Path: path, Text: s.Err().Error()}
 	}
 	return list, nil
 }

@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"slices"
@@ -22,14 +22,14 @@ func FuzzAnswers(f *testing.F) {
 		}
 		for _, a := range list {
 			for _, p := range a.List {
-				if !sane(p.ID, maxText) || p.ID == "" {
+				if !sane(p.ID, maxPlugText) || p.ID == "" {
 					t.Errorf("id %q", p.ID)
 				}
 			}
 			if a.Plugin != nil && a.Plugin.check("p") != nil {
 				t.Errorf("%+v", a.Plugin)
 			}
-			if !sane(a.Error, lineLimit) {
+			if !sane(a.Error, scanLineLimit) {
 				t.Errorf("%q", a.Error)
 			}
 		}
@@ -41,7 +41,7 @@ func FuzzNotes(f *testing.F) {
 	f.Add("0 60 0.8 24000, 24000 64 0.8 24000 3\n")
 	f.Add("0 60 NaN 1")
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ParseNotes(text)
+		list, err := ParseCLAPNotes(text)
 		if err != nil {
 			return
 		}
@@ -70,7 +70,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		given := newNames()
 		x, y, z := given.of(a, "p"), given.of(b, "p"), given.of(a, "p")
-		if x == y || x == z || y == z || slices.Contains(reserved, x) || !sane(x, maxText+16) || x == "" {
+		if x == y || x == z || y == z || slices.Contains(reserved, x) || !sane(x, maxPlugText+16) || x == "" {
 			t.Errorf("%q, %q, %q", x, y, z)
 		}
 	})

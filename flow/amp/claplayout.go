@@ -1,4 +1,4 @@
-package clap
+package amp
 
 // The structures of CLAP on 64-bit systems. Pointers are uintptr: they lead out
 // of Go's heap, into an abi.Memory or into the plug-in.

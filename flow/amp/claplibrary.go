@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/flow/amp"
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/node"
 	"atenia/internal/fault"
@@ -18,14 +17,14 @@ import (
 	"atenia/internal/machine/watch"
 )
 
-// A Library is a .clap file that [Open] loaded into this process. A crash of one of its
+// A CLAPLibrary is a .clap file that [OpenCLAP] loaded into this process. A crash of one of its
 // plug-ins ends the process: load only trusted libraries this way, and others
-// with [OpenCatalog].
+// with [OpenCLAPCatalog].
 //
 // Each library has a system thread of its own, which is CLAP's main thread for
 // its plug-ins: they are made, activated, queried, saved and destroyed there.
 // The audio thread is whichever thread calls Forward.
-type Library struct {
+type CLAPLibrary struct {
 	path      string
 	rate      float64
 	entry     *cEntry
@@ -43,10 +42,10 @@ type Library struct {
 
 	mu     sync.Mutex
 	closed bool
-	known  map[string]*Plugin
+	known  map[string]*CLAPPlugin
 	plugs  []*plug // not yet closed
-	left   []amp.Event
-	list   []Plugin // id, name, vendor, version
+	left   []Event
+	list   []CLAPPlugin // id, name, vendor, version
 }
 
 type hostTexts struct{ name, vendor, url, version, extensions uintptr }
@@ -64,12 +63,12 @@ const tick = 10 * time.Millisecond
 // defaultRate is the sample rate at which plug-ins are described.
 const defaultRate = 48000
 
-// Open loads a library. The error is of type *[RefusedError] or
-// amp.ErrUnsupported.
-func Open(path string) (*Library, error) { return open(path, nil) }
+// OpenCLAP loads a library. The error is of type *[CLAPRefusedError] or
+// ErrUnsupported.
+func OpenCLAP(path string) (*CLAPLibrary, error) { return openCLAP(path, nil) }
 
-// open is Open with memory for messages, nil = their own.
-func open(path string, log []byte) (*Library, error) {
+// openCLAP is Open with memory for messages, nil = their own.
+func openCLAP(path string, log []byte) (*CLAPLibrary, error) {
 	if err := abi.Check(); err != nil {
 		return nil, err
 	}
@@ -77,13 +76,13 @@ func open(path string, log []byte) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{path: abs, place: watch.New("library " + abs), log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: callbackTable()}
+	l := &CLAPLibrary{path: abs, place: watch.New("library " + abs), log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*CLAPPlugin{}, table: callbackTable()}
 	var g fault.Group
 	g.Go(l.serve)
 	if err := l.do(l.place, l.load); err != nil {
 		close(l.gone)
-		if _, ok := errors.AsType[*RefusedError](err); !ok {
-			err = &RefusedError{Path: abs, Text: err.Error()}
+		if _, ok := errors.AsType[*CLAPRefusedError](err); !ok {
+			err = &CLAPRefusedError{Path: abs, Text: err.Error()}
 		}
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func open(path string, log []byte) (*Library, error) {
 }
 
 // serve is the main thread.
-func (l *Library) serve() {
+func (l *CLAPLibrary) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	atomic.StoreUint64(&l.main, callingThread())
@@ -110,18 +109,18 @@ func (l *Library) serve() {
 }
 
 // do runs f on the main thread, at a place, and waits for it.
-func (l *Library) do(at *watch.Place, f func() error) error {
+func (l *CLAPLibrary) do(at *watch.Place, f func() error) error {
 	j := job{func() error { at.Enter(); defer at.Leave(); return f() }, make(chan error, 1)}
 	select {
 	case l.jobs <- j:
 		return <-j.done
 	case <-l.gone:
-		return &RefusedError{Path: l.path, Text: "the library is closed"}
+		return &CLAPRefusedError{Path: l.path, Text: "the library is closed"}
 	}
 }
 
 // answer calls on_main_thread of the plug-ins that asked for it.
-func (l *Library) answer() {
+func (l *CLAPLibrary) answer() {
 	l.mu.Lock()
 	list := slices.Clone(l.plugs)
 	l.mu.Unlock()
@@ -135,7 +134,7 @@ func (l *Library) answer() {
 }
 
 // load loads the file and lists its plug-ins. On the main thread.
-func (l *Library) load() error {
+func (l *CLAPLibrary) load() error {
 	h, err := library.Open(l.path)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (l *Library) load() error {
 func truth(r uintptr) bool { return r&0xff != 0 }
 
 // texts makes what all hosts of this library's plug-ins share.
-func (l *Library) texts() (err error) {
+func (l *CLAPLibrary) texts() (err error) {
 	type row struct {
 		name  string
 		table []uintptr
@@ -209,7 +208,7 @@ func (l *Library) texts() (err error) {
 }
 
 // index reads the descriptors of the plug-ins.
-func (l *Library) index() error {
+func (l *CLAPLibrary) index() error {
 	f := abi.At[cFactory](l.factory)
 	if f.Count == 0 || f.Descriptor == 0 || f.Create == 0 {
 		return errors.New("the factory of plug-ins lacks a function")
@@ -224,11 +223,11 @@ func (l *Library) index() error {
 			return fmt.Errorf("no descriptor of plug-in %d of %d", i, n)
 		}
 		d := abi.At[cDescriptor](at)
-		p := Plugin{ID: abi.Text(d.ID, maxText+1), Name: clean(abi.Text(d.Name, maxText)), Vendor: clean(abi.Text(d.Vendor, maxText)), Version: clean(abi.Text(d.Own, maxText))}
-		if p.ID == "" || !sane(p.ID, maxText) {
+		p := CLAPPlugin{ID: abi.Text(d.ID, maxPlugText+1), Name: clean(abi.Text(d.Name, maxPlugText)), Vendor: clean(abi.Text(d.Vendor, maxPlugText)), Version: clean(abi.Text(d.Own, maxPlugText))}
+		if p.ID == "" || !sane(p.ID, maxPlugText) {
 			return fmt.Errorf("plug-in %d of %d has an id that is empty, too long or no printable UTF-8", i, n)
 		}
-		if d.Version.Major < 1 || slices.ContainsFunc(l.list, func(x Plugin) bool { return x.ID == p.ID }) {
+		if d.Version.Major < 1 || slices.ContainsFunc(l.list, func(x CLAPPlugin) bool { return x.ID == p.ID }) {
 			continue // of a draft of CLAP, or a second of this id
 		}
 		l.list = append(l.list, p)
@@ -237,15 +236,15 @@ func (l *Library) index() error {
 }
 
 // Path returns the path of the file.
-func (l *Library) Path() string { return l.path }
+func (l *CLAPLibrary) Path() string { return l.path }
 
-// Plugins lists the plug-ins by id, name, vendor and version; [Library.Describe]
+// Plugins lists the plug-ins by id, name, vendor and version; [CLAPLibrary.Describe]
 // tells the rest.
-func (l *Library) Plugins() []Plugin { return slices.Clone(l.list) }
+func (l *CLAPLibrary) Plugins() []CLAPPlugin { return slices.Clone(l.list) }
 
 // Types returns the plug-ins as node types, each under its id. A plug-in is
 // made for a moment when it is first described.
-func (l *Library) Types() node.Table {
+func (l *CLAPLibrary) Types() node.Table {
 	var t node.Table
 	for i := range l.list {
 		t = append(t, typeOf(&l.list[i], l.Describe, l))
@@ -254,20 +253,20 @@ func (l *Library) Types() node.Table {
 }
 
 // New32 makes an instance that computes in float32.
-func (l *Library) New32(cfg node.Config) (node.Instance[float32], error) {
-	return newInstance[float32](l, cfg)
+func (l *CLAPLibrary) New32(cfg node.Config) (node.Instance[float32], error) {
+	return newPlugged[float32](l, cfg)
 }
 
 // New64 makes an instance of a graph in float64: the plug-in itself computes in
 // float32, to which its inputs are rounded.
-func (l *Library) New64(cfg node.Config) (node.Instance[float64], error) {
-	return newInstance[float64](l, cfg)
+func (l *CLAPLibrary) New64(cfg node.Config) (node.Instance[float64], error) {
+	return newPlugged[float64](l, cfg)
 }
 
 // Events returns what happened since the last call: messages of plug-ins, and
 // what they did that CLAP forbids or that this host cannot follow, each once a
 // node.
-func (l *Library) Events() []amp.Event {
+func (l *CLAPLibrary) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.left
@@ -280,17 +279,17 @@ func (l *Library) Events() []amp.Event {
 	}
 	messages, lost := l.callbacks.Drain()
 	for _, m := range messages {
-		list = append(list, amp.Event{Kind: amp.Message, Level: m.Level, Text: clean(m.Text)})
+		list = append(list, Event{Kind: Message, Level: m.Level, Text: clean(m.Text)})
 	}
 	if lost > 0 {
-		list = append(list, amp.Event{Kind: amp.Message, Text: fmt.Sprintf("%d messages were lost", lost)})
+		list = append(list, Event{Kind: Message, Text: fmt.Sprintf("%d messages were lost", lost)})
 	}
 	return list
 }
 
 // Close destroys all plug-ins, which must not be used any more. The code stays
 // loaded.
-func (l *Library) Close() error {
+func (l *CLAPLibrary) Close() error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

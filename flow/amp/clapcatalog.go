@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"context"
@@ -6,74 +6,73 @@ import (
 	"slices"
 	"sync"
 
-	"atenia/flow/amp"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
 
-// A Config says where plug-ins are and where they may run.
-type Config struct {
-	// Folders, or files, in the order of the search; see [Folders].
+// A CLAPConfig says where plug-ins are and where they may run.
+type CLAPConfig struct {
+	// Folders, or files, in the order of the search; see [CLAPFolders].
 	Folders []string
-	// Command is the program and arguments that end up in [ServeScan], whose own
+	// Command is the program and arguments that end up in [ServeCLAPScan], whose own
 	// are appended.
 	Command []string
 	// Isolate configures the processes of plug-ins. Its Command ends up in
-	// amp.Serve with [Format]; Format and Manifest are set by the catalog.
-	Isolate amp.ProcessConfig
+	// Serve with [CLAP]; Format and Manifest are set by the catalog.
+	Isolate ProcessConfig
 	// SampleRate is that at which plug-ins are described, in hertz; zero means
 	// 48000. Latencies depend on it.
 	SampleRate float64
 	// Trusted lists files, or folders of them, whose plug-ins run in this
 	// process. One that crashes or calls _exit ends the program, unnamed: see
-	// amp.CatalogConfig.
+	// CatalogConfig.
 	Trusted []string
 }
 
-// A Catalog is the set of plug-ins that were found. [OpenCatalog] makes one.
-type Catalog struct {
-	cfg   Config
-	files []*File
+// A CLAPCatalog is the set of plug-ins that were found. [OpenCLAPCatalog] makes one.
+type CLAPCatalog struct {
+	cfg   CLAPConfig
+	files []*CLAPFile
 	types node.Table
 	mu    sync.Mutex
 	nodes map[string]any // instances by the name of their node
 }
 
-// A File is one file of plug-ins.
-type File struct {
+// A CLAPFile is one file of plug-ins.
+type CLAPFile struct {
 	Path    string
-	Plugins []Plugin // id, name, vendor and version; see [Catalog.Describe]
-	Err     error    // why it is not usable
+	Plugins []CLAPPlugin // id, name, vendor and version; see [Catalog.Describe]
+	Err     error        // why it is not usable
 
-	c      *Catalog
+	c      *CLAPCatalog
 	mu     sync.Mutex
-	known  map[string]*Plugin
+	known  map[string]*CLAPPlugin
 	failed map[string]error
-	here   *Library
-	there  *amp.Process
+	here   *CLAPLibrary
+	there  *Process
 	closed bool
 }
 
-// OpenCatalog finds plug-ins and asks each file for its list, in a process of
-// its own. Files that cannot be used are in [Catalog.Files], each with its
+// OpenCLAPCatalog finds plug-ins and asks each file for its list, in a process of
+// its own. Files that cannot be used are in [CLAPCatalog.Files], each with its
 // error. Close the catalog after all sessions that use it.
-func OpenCatalog(ctx context.Context, cfg Config) (*Catalog, error) {
-	files, err := find(cfg.Folders)
+func OpenCLAPCatalog(ctx context.Context, cfg CLAPConfig) (*CLAPCatalog, error) {
+	files, err := findCLAP(cfg.Folders)
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{cfg: cfg, nodes: map[string]any{}}
+	c := &CLAPCatalog{cfg: cfg, nodes: map[string]any{}}
 	for _, path := range files {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		f := &File{Path: path, c: c, known: map[string]*Plugin{}, failed: map[string]error{}}
+		f := &CLAPFile{Path: path, c: c, known: map[string]*CLAPPlugin{}, failed: map[string]error{}}
 		answers, err := ask(ctx, &cfg, path, nil)
 		switch {
 		case len(answers) == 0:
 			f.Err = err
 		case answers[0].Error != "":
-			f.Err = &RefusedError{Path: path, Text: answers[0].Error}
+			f.Err = &CLAPRefusedError{Path: path, Text: answers[0].Error}
 		default:
 			f.Plugins = answers[0].List
 		}
@@ -88,15 +87,15 @@ func OpenCatalog(ctx context.Context, cfg Config) (*Catalog, error) {
 }
 
 // Files returns the files in the order of the search.
-func (c *Catalog) Files() []*File { return c.files }
+func (c *CLAPCatalog) Files() []*CLAPFile { return c.files }
 
 // Types returns the plug-ins as node types, to be appended to the shipped ones.
 // A plug-in is described, in a process of its own, when a plan first uses it.
-func (c *Catalog) Types() node.Table { return c.types }
+func (c *CLAPCatalog) Types() node.Table { return c.types }
 
 // Describe describes all plug-ins, so that the entries of [Catalog.Types] tell
 // their parameters. It returns the errors of those that cannot be used.
-func (c *Catalog) Describe(ctx context.Context) (faults []error) {
+func (c *CLAPCatalog) Describe(ctx context.Context) (faults []error) {
 	for _, f := range c.files {
 		var ids []string
 		for _, p := range f.Plugins {
@@ -123,7 +122,7 @@ func (c *Catalog) Describe(ctx context.Context) (faults []error) {
 
 // ask describes plug-ins, until one of them is refused, and returns how many
 // are dealt with.
-func (f *File) ask(ctx context.Context, ids []string) (int, error) {
+func (f *CLAPFile) ask(ctx context.Context, ids []string) (int, error) {
 	answers, err := ask(ctx, &f.c.cfg, f.Path, ids)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +134,7 @@ func (f *File) ask(ctx context.Context, ids []string) (int, error) {
 			if a.Error == "" {
 				a.Error = "its description is of another plug-in"
 			}
-			f.failed[ids[i]] = &RefusedError{f.Path, ids[i], a.Error}
+			f.failed[ids[i]] = &CLAPRefusedError{f.Path, ids[i], a.Error}
 			return i + 1, f.failed[ids[i]]
 		}
 	}
@@ -143,12 +142,12 @@ func (f *File) ask(ctx context.Context, ids []string) (int, error) {
 		return len(answers), nil
 	}
 	id := ids[len(answers)]
-	f.failed[id] = &RefusedError{f.Path, id, textOf(err)}
+	f.failed[id] = &CLAPRefusedError{f.Path, id, textOf(err)}
 	return len(answers) + 1, f.failed[id]
 }
 
-func (f *File) describe(id string) (*Plugin, error) {
-	look := func() (*Plugin, error) {
+func (f *CLAPFile) describe(id string) (*CLAPPlugin, error) {
+	look := func() (*CLAPPlugin, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return f.known[id], f.failed[id]
@@ -157,7 +156,7 @@ func (f *File) describe(id string) (*Plugin, error) {
 	if p == nil && err == nil {
 		f.ask(context.Background(), []string{id})
 		if p, err = look(); p == nil && err == nil {
-			err = &RefusedError{f.Path, id, "no description"}
+			err = &CLAPRefusedError{f.Path, id, "no description"}
 		}
 	}
 	return p, err
@@ -165,15 +164,15 @@ func (f *File) describe(id string) (*Plugin, error) {
 
 // Running returns the files in use, as package amp tells it of libraries of C
 // nodes.
-func (c *Catalog) Running() []amp.LibraryStatus {
-	var list []amp.LibraryStatus
+func (c *CLAPCatalog) Running() []LibraryStatus {
+	var list []LibraryStatus
 	for _, f := range c.files {
 		f.mu.Lock()
 		switch {
 		case f.here != nil:
-			list = append(list, amp.LibraryStatus{Path: f.Path, Events: f.here.Events()})
+			list = append(list, LibraryStatus{Path: f.Path, Events: f.here.Events()})
 		case f.there != nil:
-			list = append(list, amp.LibraryStatus{Path: f.Path, Isolated: true, Status: f.there.Status(), Events: f.there.Events()})
+			list = append(list, LibraryStatus{Path: f.Path, Isolated: true, Status: f.there.Status(), Events: f.there.Events()})
 		}
 		f.mu.Unlock()
 	}
@@ -182,11 +181,11 @@ func (c *Catalog) Running() []amp.LibraryStatus {
 
 // State returns the state of the plug-in that runs a node, which the settings
 // state and state_file of a plan restore.
-func (c *Catalog) State(name string) ([]byte, error) {
+func (c *CLAPCatalog) State(name string) ([]byte, error) {
 	c.mu.Lock()
 	i := c.nodes[name]
 	c.mu.Unlock()
-	if s, ok := i.(amp.StateSaver); ok {
+	if s, ok := i.(StateSaver); ok {
 		return s.SaveState()
 	}
 	return nil, &graph.Error{Code: graph.UnknownNode, Names: []string{name}, Text: "no plug-in runs a node " + name}
@@ -194,7 +193,7 @@ func (c *Catalog) State(name string) ([]byte, error) {
 
 // Close destroys all plug-ins, which must not be used any more, and ends the
 // processes.
-func (c *Catalog) Close() error {
+func (c *CLAPCatalog) Close() error {
 	var err error
 	for _, f := range c.files {
 		f.mu.Lock()
@@ -211,18 +210,18 @@ func (c *Catalog) Close() error {
 }
 
 // start loads the file, here or in a process, for its first node.
-func (f *File) start() (amp.Maker, error) {
+func (f *CLAPFile) start() (Maker, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
-		return nil, &RefusedError{Path: f.Path, Text: "the catalog is closed"}
+		return nil, &CLAPRefusedError{Path: f.Path, Text: "the catalog is closed"}
 	case f.here != nil:
 		return f.here, nil
 	case f.there != nil:
 		return f.there, nil
-	case amp.Trusts(f.c.cfg.Trusted, f.Path):
-		l, err := Open(f.Path)
+	case Trusts(f.c.cfg.Trusted, f.Path):
+		l, err := OpenCLAP(f.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -230,8 +229,8 @@ func (f *File) start() (amp.Maker, error) {
 		return l, nil
 	}
 	cfg := f.c.cfg.Isolate
-	cfg.Format, cfg.Manifest = FormatName, nil
-	p, err := amp.StartProcess(f.Path, cfg)
+	cfg.Format, cfg.Manifest = CLAPName, nil
+	p, err := StartProcess(f.Path, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -240,16 +239,16 @@ func (f *File) start() (amp.Maker, error) {
 }
 
 // New32 makes an instance for a graph in float32.
-func (f *File) New32(cfg node.Config) (node.Instance[float32], error) {
-	return newIn(f, cfg, amp.Maker.New32)
+func (f *CLAPFile) New32(cfg node.Config) (node.Instance[float32], error) {
+	return newIn(f, cfg, Maker.New32)
 }
 
 // New64 makes an instance for a graph in float64; see [Library.New64].
-func (f *File) New64(cfg node.Config) (node.Instance[float64], error) {
-	return newIn(f, cfg, amp.Maker.New64)
+func (f *CLAPFile) New64(cfg node.Config) (node.Instance[float64], error) {
+	return newIn(f, cfg, Maker.New64)
 }
 
-func newIn[F node.Float](f *File, cfg node.Config, make func(amp.Maker, node.Config) (node.Instance[F], error)) (node.Instance[F], error) {
+func newIn[F node.Float](f *CLAPFile, cfg node.Config, make func(Maker, node.Config) (node.Instance[F], error)) (node.Instance[F], error) {
 	mk, err := f.start()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"atenia/flow/amp/internal/abi"
@@ -25,7 +25,7 @@ func (p *plug) save() ([]byte, error) {
 	}
 	defer m.Release()
 	if !truth(library.Call(t.Save, p.address, abi.Address(s))) || s[0].Failed != 0 || s[0].At > maxState {
-		return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("its state could not be saved; at most %d MiB are kept", maxState>>20)}
+		return nil, &CLAPRefusedError{p.lib.path, p.id, fmt.Sprintf("its state could not be saved; at most %d MiB are kept", maxState>>20)}
 	}
 	return slices.Clone(data[:s[0].At]), nil
 }

@@ -1,4 +1,4 @@
-package clap
+package amp
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"atenia/flow/amp"
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -25,7 +24,7 @@ import (
 //
 // Output n is the plug-in's frame n - (frames - 1): the last frame collected
 // makes the call, and its first output is given out at once.
-type instance[F node.Float] struct {
+type plugged[F node.Float] struct {
 	*plug
 	mem    *abi.Memory
 	frames int
@@ -54,7 +53,7 @@ type bus struct {
 
 // A param is a parameter of the node.
 type param struct {
-	Param
+	CLAPParam
 	at    int     // in node.Call.Param
 	given bool    // the plan gives it
 	last  float64 // sent; NaN: none
@@ -68,7 +67,7 @@ const (
 // guardBits is a NaN that no computation makes.
 const guardBits = 0x7fa5a5a5
 
-func newInstance[F node.Float](l *Library, cfg node.Config) (node.Instance[F], error) {
+func newPlugged[F node.Float](l *CLAPLibrary, cfg node.Config) (node.Instance[F], error) {
 	n := cfg.Node
 	want, err := l.Describe(n.Type)
 	if err != nil {
@@ -78,11 +77,11 @@ func newInstance[F node.Float](l *Library, cfg node.Config) (node.Instance[F], e
 	if err != nil {
 		return nil, err
 	}
-	notes, err := ParseNotes(cfg.Settings.Word(setNotes))
+	notes, err := ParseCLAPNotes(cfg.Settings.Word(setNotes))
 	if err != nil {
 		return nil, err
 	}
-	i := &instance[F]{frames: cfg.Settings.Int(setFrames), fed: inputs(want, cfg.Settings), score: strokes(notes)}
+	i := &plugged[F]{frames: cfg.Settings.Int(setFrames), fed: inputs(want, cfg.Settings), score: strokes(notes)}
 	for k, x := range paramsOf(want, n.Node) {
 		i.params = append(i.params, param{x, k, n.Param(x.Name) != nil, math.NaN()})
 	}
@@ -100,7 +99,7 @@ func newInstance[F node.Float](l *Library, cfg node.Config) (node.Instance[F], e
 
 // make makes the plug-in, gives it its state, and starts it. On the main
 // thread.
-func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Config, place *watch.Place) (err error) {
+func (i *plugged[F]) make(l *CLAPLibrary, want *CLAPPlugin, state []byte, cfg node.Config, place *watch.Place) (err error) {
 	n := cfg.Node
 	if i.plug, err = l.create(n.Type, n.Name, place); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 		return err
 	}
 	if !slices.Equal(is.Inputs, want.Inputs) || !slices.Equal(is.Outputs, want.Outputs) {
-		return &RefusedError{l.path, i.id, "its ports differ from those that it first described"}
+		return &CLAPRefusedError{l.path, i.id, "its ports differ from those that it first described"}
 	}
 	if err := i.flush(n.Node); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 		return err
 	}
 	if late := i.latency() + i.frames - 1; n.PDC != "" && n.DeclaredDelay != late {
-		return &LatencyError{Node: n.Name, Declared: n.DeclaredDelay, Delay: late, Rate: cfg.SampleRate}
+		return &CLAPLatencyError{Node: n.Name, Declared: n.DeclaredDelay, Delay: late, Rate: cfg.SampleRate}
 	}
 	if err := i.allocate(want); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 
 // flush gives the plug-in the plan's constant parameters before it is
 // activated, since its latency may depend on them. On the main thread.
-func (i *instance[F]) flush(n *graph.Node) error {
+func (i *plugged[F]) flush(n *graph.Node) error {
 	t := extension(i.plug, "clap.params", func(t *cParams) bool { return t.Flush != 0 })
 	if t == nil || len(i.params) == 0 {
 		return nil
@@ -167,20 +166,20 @@ func (i *instance[F]) flush(n *graph.Node) error {
 	return nil
 }
 
-// A LatencyError says that the delay that is compensated is not the plug-in's.
-type LatencyError struct {
+// A CLAPLatencyError says that the delay that is compensated is not the plug-in's.
+type CLAPLatencyError struct {
 	Node            string
 	Declared, Delay int     // frames
 	Rate            float64 // hertz
 }
 
 // Error implements error.
-func (e *LatencyError) Error() string {
+func (e *CLAPLatencyError) Error() string {
 	return fmt.Sprintf("node %s is late by %d frames at %v Hz, and %d are compensated: set declared_delay to %d", e.Node, e.Delay, e.Rate, e.Declared, e.Delay)
 }
 
 // allocate lays out what the plug-in sees of a process call.
-func (i *instance[F]) allocate(d *Plugin) error {
+func (i *plugged[F]) allocate(d *CLAPPlugin) error {
 	// Changes of every parameter in every frame fit, within reason.
 	count := min(i.frames*(len(i.params)+1)+len(i.score), maxEvents)
 	rows, row := 0, abi.SizeOf[float32](i.frames+guard)
@@ -214,7 +213,7 @@ func (i *instance[F]) allocate(d *Plugin) error {
 }
 
 // buses lays out the audio buffers of one side.
-func (i *instance[F]) buses(ports []Port) (uintptr, []bus) {
+func (i *plugged[F]) buses(ports []CLAPPort) (uintptr, []bus) {
 	audio, list := abi.Make[cAudio](i.mem, len(ports)), make([]bus, len(ports))
 	for k, p := range ports {
 		pointers := abi.Make[uintptr](i.mem, maxChannels+1) // null beyond the channels
@@ -233,7 +232,7 @@ func (i *instance[F]) buses(ports []Port) (uintptr, []bus) {
 
 // Forward collects inputs and changes of parameters, and makes the process
 // calls that they complete. It is CLAP's audio thread while it runs.
-func (i *instance[F]) Forward(c *node.Call[F]) graph.Code {
+func (i *plugged[F]) Forward(c *node.Call[F]) graph.Code {
 	code := graph.Success
 	for at := 0; at < c.Tokens; {
 		n := min(i.frames-i.fill, c.Tokens-at)
@@ -257,7 +256,7 @@ func (i *instance[F]) Forward(c *node.Call[F]) graph.Code {
 }
 
 // collect copies n frames of the inputs from frame at on.
-func (i *instance[F]) collect(c *node.Call[F], at, n int) {
+func (i *plugged[F]) collect(c *node.Call[F], at, n int) {
 	for k := range c.In {
 		t := &c.In[k]
 		for ch, row := range i.in[k].row {
@@ -278,7 +277,7 @@ func (i *instance[F]) collect(c *node.Call[F], at, n int) {
 
 // give copies n frames of the plug-in's outputs, from frame from on, to frame at
 // of the call.
-func (i *instance[F]) give(c *node.Call[F], at, n, from int) {
+func (i *plugged[F]) give(c *node.Call[F], at, n, from int) {
 	if n <= 0 {
 		return
 	}
@@ -298,7 +297,7 @@ func (i *instance[F]) give(c *node.Call[F], at, n, from int) {
 
 // send adds the events of n frames from frame at on, in order of time: notes
 // that end, notes that begin, parameters that change.
-func (i *instance[F]) send(c *node.Call[F], at, n int) {
+func (i *plugged[F]) send(c *node.Call[F], at, n int) {
 	framed := false
 	for k := range i.params {
 		framed = framed || c.Param[i.params[k].at].Framed
@@ -331,7 +330,7 @@ func (i *instance[F]) send(c *node.Call[F], at, n int) {
 }
 
 // event returns the next event of the process call, nil if there is no room.
-func (i *instance[F]) event(at int) *cEvent {
+func (i *plugged[F]) event(at int) *cEvent {
 	n := i.input.Count
 	if n == uint64(len(i.events)) {
 		i.counts[dropped].Store(1)
@@ -344,7 +343,7 @@ func (i *instance[F]) event(at int) *cEvent {
 }
 
 // change sends a parameter's value if it is another than before.
-func (i *instance[F]) change(p *param, v float64, at int) {
+func (i *plugged[F]) change(p *param, v float64, at int) {
 	if v != v {
 		return
 	}
@@ -369,7 +368,7 @@ func (i *instance[F]) change(p *param, v float64, at int) {
 const wildcard = 0xffffffff
 
 // note sends the beginning or the end of a note.
-func (i *instance[F]) note(s *stroke, at int) bool {
+func (i *plugged[F]) note(s *stroke, at int) bool {
 	e := i.event(at)
 	if e == nil {
 		return false
@@ -384,7 +383,7 @@ func (i *instance[F]) note(s *stroke, at int) bool {
 }
 
 // call makes a process call of the frames collected.
-func (i *instance[F]) call() graph.Code {
+func (i *plugged[F]) call() graph.Code {
 	i.process.SteadyTime = i.start
 	atomic.StoreUint64(&i.context.Audio, callingThread())
 	i.place.Enter()
@@ -419,7 +418,7 @@ func (i *instance[F]) call() graph.Code {
 }
 
 // intact reports whether the guards behind the outputs are, and restores them.
-func (i *instance[F]) intact() bool {
+func (i *plugged[F]) intact() bool {
 	ok := true
 	for k := range i.out {
 		for _, row := range i.out[k].row {
@@ -435,7 +434,7 @@ func (i *instance[F]) intact() bool {
 
 // Reset clears what the plug-in remembers of the stream. Values of parameters
 // are sent again.
-func (i *instance[F]) Reset() {
+func (i *plugged[F]) Reset() {
 	atomic.StoreUint64(&i.context.Audio, callingThread())
 	i.place.Enter()
 	abi.Run(i.clearing)
@@ -456,7 +455,7 @@ func (i *instance[F]) Reset() {
 
 // SaveState returns the state of the plug-in, as its presets and the settings
 // state and state_file hold it.
-func (i *instance[F]) SaveState() (b []byte, err error) {
+func (i *plugged[F]) SaveState() (b []byte, err error) {
 	err = i.lib.do(i.place, func() error {
 		b, err = i.save()
 		return err
@@ -465,7 +464,7 @@ func (i *instance[F]) SaveState() (b []byte, err error) {
 }
 
 // Close destroys the plug-in.
-func (i *instance[F]) Close() error {
+func (i *plugged[F]) Close() error {
 	l := i.lib
 	l.mu.Lock()
 	at := slices.Index(l.plugs, i.plug)
@@ -483,4 +482,4 @@ func (i *instance[F]) Close() error {
 	})
 }
 
-var _ amp.StateSaver = (*instance[float32])(nil)
+var _ StateSaver = (*plugged[float32])(nil)
