@@ -41,7 +41,7 @@ type CLAPCatalog struct {
 // A CLAPFile is one file of plug-ins.
 type CLAPFile struct {
 	Path    string
-	Plugins []CLAPPlugin // id, name, vendor and version; see [Catalog.Describe]
+	Plugins []CLAPPlugin // id, name, vendor and version; see [CLAPCatalog.Describe]
 	Err     error        // why it is not usable
 
 	c      *CLAPCatalog
@@ -93,7 +93,7 @@ func (c *CLAPCatalog) Files() []*CLAPFile { return c.files }
 // A plug-in is described, in a process of its own, when a plan first uses it.
 func (c *CLAPCatalog) Types() node.Table { return c.types }
 
-// Describe describes all plug-ins, so that the entries of [Catalog.Types] tell
+// Describe describes all plug-ins, so that the entries of [CLAPCatalog.Types] tell
 // their parameters. It returns the errors of those that cannot be used.
 func (c *CLAPCatalog) Describe(ctx context.Context) (faults []error) {
 	for _, f := range c.files {
@@ -243,7 +243,7 @@ func (f *CLAPFile) New32(cfg node.Config) (node.Instance[float32], error) {
 	return newIn(f, cfg, Maker.New32)
 }
 
-// New64 makes an instance for a graph in float64; see [Library.New64].
+// New64 makes an instance for a graph in float64; see [CLAPLibrary.New64].
 func (f *CLAPFile) New64(cfg node.Config) (node.Instance[float64], error) {
 	return newIn(f, cfg, Maker.New64)
 }

@@ -16,7 +16,7 @@ import (
 // bytes for every block, here and in a process, with a state that is saved and
 // restored.
 func TestPlugins(t *testing.T) {
-	lib, dir := compiled(t, "tests.clap", filepath.Join("flow", "amp", "clap", "testdata", "plugins.c")), t.TempDir()
+	lib, dir := compiled(t, "tests.clap", filepath.Join("flow", "amp", "testdata", "plugins.c")), t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
