@@ -6,7 +6,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 func init() { topics["losses"] = goldenLosses }
@@ -75,10 +75,10 @@ func losses[F grad.Float](t *testing.T, file map[string]any, tol, gradTol, floor
 func brier[F grad.Float](t *testing.T, dconf, conf, logits []F, target []int32) F {
 	t.Helper()
 	var reg grad.Registry[F]
-	port.Register(&reg)
+	neuron.RegisterPort(&reg)
 	tape := grad.New(&reg)
 	c := tape.Param(conf, len(conf))
-	b := port.Brier(tape, c, tape.Const(logits, len(target), len(logits)/len(target)), target)
+	b := neuron.Brier(tape, c, tape.Const(logits, len(target), len(logits)/len(target)), target)
 	if err := tape.Backward(tape.Sum(b)); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"atenia/internal/golden"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/port"
 	"atenia/quila/internal/weights"
 )
 
@@ -42,7 +41,7 @@ func goldenMasks(t *testing.T, path string) {
 					selected[int(i)] = 2
 				}
 			}
-			got := port.TopK(nil, selected, k, nil)
+			got := neuron.TopK(nil, selected, k, nil)
 			near(t, "idx", toFloats(got), idx, 0, 0)
 		}
 		rows := make([]int32, len(idx))
@@ -59,7 +58,7 @@ func goldenMasks(t *testing.T, path string) {
 			wide[j] = bias[i]
 		}
 		var scratch []float64
-		port.Attend(logits, weight, mean, folded, x, utility, wide, rows, &scratch)
+		neuron.Attend(logits, weight, mean, folded, x, utility, wide, rows, &scratch)
 		dense(out, flat(t, one["v"]), mean, false)
 		var gotLogits, gotWeight []float64
 		for _, j := range rows {
@@ -106,13 +105,13 @@ func goldenUtilities(t *testing.T, path string) {
 	}
 	for _, one := range file.Cases {
 		phase := int(one["phase"].(float64))
-		a, b, c := port.Weighting(phase, []float64{one["d_alpha"].(float64), one["b_raw"].(float64)})
+		a, b, c := neuron.Weighting(phase, []float64{one["d_alpha"].(float64), one["b_raw"].(float64)})
 		near(t, "abg", []float64{a, b, c}, flat(t, one["abg"]), 1e-10, 0)
 		w := flat(t, one["wkv_weight"])
 		u, trace, ptrace := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
-		port.DivideByMean(trace, flat(t, one["trace"]), len(w))
-		port.DivideByMean(ptrace, flat(t, one["ptrace"]), len(w))
-		port.Utilities(u, w, trace, ptrace, a, b, c)
+		neuron.DivideByMean(trace, flat(t, one["trace"]), len(w))
+		neuron.DivideByMean(ptrace, flat(t, one["ptrace"]), len(w))
+		neuron.Utilities(u, w, trace, ptrace, a, b, c)
 		near(t, "port_utility", u, flat(t, one["port_utility"]), 1e-10, 0)
 		neuronUtility(t, one, a, b, c)
 	}
@@ -131,9 +130,9 @@ func goldenUtilities(t *testing.T, path string) {
 		for k, v := range params {
 			copy(set.Of("port.thinker.0."+k), flat(t, v))
 		}
-		s := port.NewStepper(port.New[float64](&c, nil), set, 0)
+		s := neuron.NewStepper(neuron.NewPorts[float64](&c, nil), set, 0)
 		zero := make([]float64, c.N)
-		if err := s.Step(&port.Step[float64]{Phase: 5, X: x, Conf: zero, Utility: zero, Slots: make([]float64, 3*d), M: make([]float64, d), Confidence: make([]float64, 1)}); err != nil {
+		if err := s.Step(&neuron.Step[float64]{Phase: 5, X: x, Conf: zero, Utility: zero, Slots: make([]float64, 3*d), M: make([]float64, d), Confidence: make([]float64, 1)}); err != nil {
 			t.Fatal(err)
 		}
 		near(t, "aggr "+form, s.Detail(0, 0).Aggr, flat(t, want), 1e-10, 0)

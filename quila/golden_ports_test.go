@@ -9,7 +9,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -63,15 +63,15 @@ func goldenPorts(t *testing.T, path string) {
 	th := c.Thinkers
 	m, o := flat(t, f.Generator["m"]), flat(t, f.Generator["o"])
 	out := make([]float64, len(m))
-	h := port.Intercept(c, flat(t, f.Generator["mhc"]))
-	port.Generator(out, m, o, h)
+	h := neuron.Intercept(c, flat(t, f.Generator["mhc"]))
+	neuron.Generator(out, m, o, h)
 	near(t, "generator", out, flat(t, f.Generator["out"]), 1e-10, 0)
 	merits := append(flat(t, f.Merge["conf"]), flat(t, f.Merge["util"])...)
 	weight := make([]float64, len(merits)/2)
-	port.MergeWeights(weight, merits, 1, 0)
+	neuron.MergeWeights(weight, merits, 1, 0)
 	near(t, "merge", weight, flat(t, f.Merge["weight"]), 1e-10, 0)
 	book, y := flat(t, f.Read["codebook"]), flat(t, f.Read["y"])
-	codes := port.NewCodes(book, len(y), f.Read["tau"].(float64))
+	codes := neuron.NewCodes(book, len(y), f.Read["tau"].(float64))
 	logits := make([]float64, len(book)/len(y))
 	codes.Write(grad.NewWork[float64](nil), logits, y, nil, 1)
 	near(t, "logits", logits, flat(t, f.Read["logits"]), 1e-10, 0)
@@ -90,12 +90,12 @@ func convert[F grad.Float](x []float64) []F {
 }
 
 func goldenPort[F grad.Float](t *testing.T, c *config.Config, one map[string]any, name string, phase int, x, slots, trace, ptrace []float64, tol float64) {
-	ports := port.New[F](c, nil)
+	ports := neuron.NewPorts[F](c, nil)
 	set := weights.NewSet[F](weights.Inventory(c, c.N*c.Deg))
 	for k, v := range one["params"].(map[string]any) {
 		copy(set.Of("port."+name+"."+k), convert[F](flat(t, v)))
 	}
-	stepper := port.NewStepper(ports, set, 0)
+	stepper := neuron.NewStepper(ports, set, 0)
 	at := -1
 	for i := range ports.List {
 		if ports.List[i].Name == name {
@@ -107,7 +107,7 @@ func goldenPort[F grad.Float](t *testing.T, c *config.Config, one map[string]any
 	}
 	table := convert[F](slots)
 	conf := make([]F, c.N)
-	if err := stepper.Step(&port.Step[F]{Phase: phase, X: convert[F](x), Conf: conf, Utility: conf, Trace: convert[F](trace), PTrace: convert[F](ptrace), Slots: table, M: make([]F, c.D), Confidence: make([]F, 1)}); err != nil {
+	if err := stepper.Step(&neuron.Step[F]{Phase: phase, X: convert[F](x), Conf: conf, Utility: conf, Trace: convert[F](trace), PTrace: convert[F](ptrace), Slots: table, M: make([]F, c.D), Confidence: make([]F, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	d := stepper.Detail(at, 0)

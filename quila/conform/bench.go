@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -16,10 +16,10 @@ type rig struct {
 	t     *report
 	c     *config.Config
 	r     *rand.Rand
-	ports *port.Ports[float32]
+	ports *neuron.Ports[float32]
 	set   *weights.Set[float32]
-	step  port.Step[float32]
-	steps *port.Stepper[float32]
+	step  neuron.Step[float32]
+	steps *neuron.Stepper[float32]
 }
 
 func newRig(t *report, change func(*config.Config)) *rig {
@@ -30,7 +30,7 @@ func newRig(t *report, change func(*config.Config)) *rig {
 		change(&c)
 	}
 	g := &rig{t: t, c: &c, r: rand.New(rand.NewPCG(17, 4))}
-	g.ports = port.New[float32](&c, nil)
+	g.ports = neuron.NewPorts[float32](&c, nil)
 	var specs []weights.Spec
 	for _, s := range weights.Inventory(&c, 0) {
 		if strings.HasPrefix(s.Name, "port.") || strings.HasPrefix(s.Name, "agg.") {
@@ -42,7 +42,7 @@ func newRig(t *report, change func(*config.Config)) *rig {
 		g.fill(&specs[i], g.set.At(i))
 	}
 	n := g.ports.Slots()
-	g.step = port.Step[float32]{Phase: 5, X: g.normal(c.N*c.D, 1), Conf: g.positive(c.N), Utility: g.positive(c.N), Trace: g.positive(c.N),
+	g.step = neuron.Step[float32]{Phase: 5, X: g.normal(c.N*c.D, 1), Conf: g.positive(c.N), Utility: g.positive(c.N), Trace: g.positive(c.N),
 		PTrace: g.positive(c.N), Slots: g.normal(n*c.D, 1), M: make([]float32, c.D), Confidence: make([]float32, 1)}
 	return g
 }
@@ -102,7 +102,7 @@ func (g *rig) run() []float32 {
 	s := g.step
 	s.Slots = append([]float32(nil), s.Slots...)
 	if g.steps == nil {
-		g.steps = port.NewStepper(g.ports, g.set, 0)
+		g.steps = neuron.NewStepper(g.ports, g.set, 0)
 	} else {
 		g.steps.Fold(g.set)
 	}
@@ -110,7 +110,7 @@ func (g *rig) run() []float32 {
 	return s.Slots
 }
 
-func (g *rig) detail(i int) *port.Detail[float32] { return g.steps.Detail(i, 0) }
+func (g *rig) detail(i int) *neuron.Detail[float32] { return g.steps.Detail(i, 0) }
 
 // slot is row s of a table of slots.
 func (g *rig) slot(table []float32, s int) []float32 { return table[s*g.c.D:][:g.c.D] }

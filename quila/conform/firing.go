@@ -8,7 +8,6 @@ import (
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/port"
 	"atenia/quila/internal/weights"
 )
 
@@ -90,7 +89,7 @@ func unity(t *report) {
 			score[j] = float32(.9)*float32(d)*st.UDim[n*d+j] + float32(.05)*st.HDim[n*d+j]
 		}
 		want := make([]int, d)
-		for _, j := range port.Top(nil, score, x.C.MicroK(), nil) {
+		for _, j := range neuron.Top(nil, score, x.C.MicroK(), nil) {
 			want[j] = 1
 		}
 		if !slices.Equal(base[n*d:(n+1)*d], want) {
@@ -116,8 +115,8 @@ func unity(t *report) {
 	}
 	pick := func(w, s, p []float32) []int32 {
 		u := make([]float32, len(w))
-		port.Utilities(u, w, divided(s), divided(p), .2, .4, .4)
-		return port.TopK(nil, u, 4, nil)
+		neuron.Utilities(u, w, divided(s), divided(p), .2, .4, .4)
+		return neuron.TopK(nil, u, 4, nil)
 	}
 	first := pick(weight, trace, ptrace)
 	for i := range 3 {
@@ -147,7 +146,7 @@ func unity(t *report) {
 // divided is a trace by its mean.
 func divided(v []float32) []float32 {
 	out := make([]float32, len(v))
-	port.DivideByMean(out, v, len(v))
+	neuron.DivideByMean(out, v, len(v))
 	return out
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 // stochastic is Sinkhorn's matrix of logits in float64, row after row.
@@ -59,7 +59,7 @@ func interceptRow(t *report) {
 		n, d := k+2, g.c.D
 		for i := range g.ports.List {
 			x := g.detail(i)
-			h := g.stochastic(double(g.of(x.Name, "mhc"), g.set.Of("port.base."+port.Kinds[x.Kind])))
+			h := g.stochastic(double(g.of(x.Name, "mhc"), g.set.Of("port.base."+neuron.Kinds[x.Kind])))
 			for a := range n {
 				var row, column float64
 				for b := range n {
@@ -95,7 +95,7 @@ func interceptRow(t *report) {
 
 func alignRow(t *report) {
 	g := newRig(t, nil)
-	other := func(p *port.Port) []float32 {
+	other := func(p *neuron.Port) []float32 {
 		m := make([]float32, g.c.D)
 		for _, s := range p.Other {
 			for j, x := range g.slot(g.step.Slots, s) {
@@ -128,8 +128,8 @@ func alignRow(t *report) {
 			}
 			o := other(x.Port)
 			worst = math.Max(worst, math.Abs(distance(slot, o)/distance(x.O, o)-.25))
-			if x.Kind == port.Planner && len(x.Other) != g.c.Thinkers || x.Kind == port.Thinker && !slices.Equal(x.Other, []int{0}) ||
-				x.Kind == port.Analysis && !slices.Equal(x.Other, []int{x.Slot - g.c.Thinkers}) {
+			if x.Kind == neuron.Planner && len(x.Other) != g.c.Thinkers || x.Kind == neuron.Thinker && !slices.Equal(x.Other, []int{0}) ||
+				x.Kind == neuron.Analysis && !slices.Equal(x.Other, []int{x.Slot - g.c.Thinkers}) {
 				t.Errorf("%s is aligned to %v", x.Name, x.Other)
 			}
 		}
@@ -140,16 +140,16 @@ func alignRow(t *report) {
 
 func pathRow(t *report) {
 	g := newRig(t, nil)
-	codes := port.NewCodes(g.normal(10*g.c.DE, 1), g.c.DE, 1)
+	codes := neuron.NewCodes(g.normal(10*g.c.DE, 1), g.c.DE, 1)
 	read := g.normal(g.c.DE*g.c.D, .1)
-	for _, kind := range []port.Kind{port.Planner, port.Thinker, port.Analysis} {
-		if _, err := codes.PathA(kind, read, nil, nil); !errors.Is(err, port.ErrPath) {
-			t.Errorf("%s may reach the codebook: %v", port.Kinds[kind], err)
+	for _, kind := range []neuron.Kind{neuron.Planner, neuron.Thinker, neuron.Analysis} {
+		if _, err := codes.PathA(kind, read, nil, nil); !errors.Is(err, neuron.ErrPath) {
+			t.Errorf("%s may reach the codebook: %v", neuron.Kinds[kind], err)
 		}
 	}
-	generator, err := codes.PathA(port.GeneratorPort, read, nil, nil)
+	generator, err := codes.PathA(neuron.GeneratorPort, read, nil, nil)
 	t.Must(err)
-	tool, err := codes.PathA(port.ToolPort, read, nil, nil)
+	tool, err := codes.PathA(neuron.ToolPort, read, nil, nil)
 	t.Must(err)
 	logits := make([]float32, 10)
 	for range 5 {
@@ -159,27 +159,27 @@ func pathRow(t *report) {
 	tool.Logits(logits, g.step.M)
 	var others int64
 	for kind, n := range codes.Reads {
-		if k := port.Kind(kind); k != port.GeneratorPort && k != port.ToolPort {
+		if k := neuron.Kind(kind); k != neuron.GeneratorPort && k != neuron.ToolPort {
 			others += n
 		}
 	}
-	if codes.Reads[port.GeneratorPort] != 5 || codes.Reads[port.ToolPort] != 1 || others != 0 {
+	if codes.Reads[neuron.GeneratorPort] != 5 || codes.Reads[neuron.ToolPort] != 1 || others != 0 {
 		t.Errorf("reads by kind: %v", codes.Reads)
 	}
-	t.Figure("reads: generator %d, tool %d, others %d", codes.Reads[port.GeneratorPort], codes.Reads[port.ToolPort], others)
+	t.Figure("reads: generator %d, tool %d, others %d", codes.Reads[neuron.GeneratorPort], codes.Reads[neuron.ToolPort], others)
 }
 
 func shareRow(t *report) {
 	g := newRig(t, nil)
-	baseline, deltas := map[port.Kind]*float32{}, map[*float32]string{}
+	baseline, deltas := map[neuron.Kind]*float32{}, map[*float32]string{}
 	for i := range g.ports.List {
 		p := &g.ports.List[i]
 		names := g.ports.Operands(i)
 		if !slices.Contains(names, "port."+p.Name+".mhc") {
 			t.Errorf("%s has no delta", p.Name)
 		}
-		base := &g.set.Of("port.base." + port.Kinds[p.Kind])[0]
-		if !slices.Contains(names, "port.base."+port.Kinds[p.Kind]) || baseline[p.Kind] != nil && baseline[p.Kind] != base {
+		base := &g.set.Of("port.base." + neuron.Kinds[p.Kind])[0]
+		if !slices.Contains(names, "port.base."+neuron.Kinds[p.Kind]) || baseline[p.Kind] != nil && baseline[p.Kind] != base {
 			t.Errorf("%s has another baseline", p.Name)
 		}
 		baseline[p.Kind] = base
@@ -201,7 +201,7 @@ func shareRow(t *report) {
 			before[i] = slices.Clone(g.detail(i).H)
 		}
 	}
-	changed := func(want func(p *port.Port) bool, what string) {
+	changed := func(want func(p *neuron.Port) bool, what string) {
 		g.run()
 		for i := range g.ports.List {
 			if c := !slices.Equal(before[i], g.detail(i).H); c != want(&g.ports.List[i]) {
@@ -212,9 +212,9 @@ func shareRow(t *report) {
 	}
 	keep()
 	g.set.Of("port.base.thinker")[1] += .5
-	changed(func(p *port.Port) bool { return p.Kind == port.Thinker }, "the Thinkers' baseline")
+	changed(func(p *neuron.Port) bool { return p.Kind == neuron.Thinker }, "the Thinkers' baseline")
 	g.of("thinker.1", "mhc")[1] += .5
-	changed(func(p *port.Port) bool { return p.Name == "thinker.1" }, "a delta")
+	changed(func(p *neuron.Port) bool { return p.Name == "thinker.1" }, "a delta")
 	t.Figure("%d baselines, %d deltas", len(baseline), len(deltas))
 }
 
@@ -271,7 +271,7 @@ func generatorRow(t *report) {
 	for range 20 {
 		random := g.normal(len(logits), 1)
 		out := make([]float32, d)
-		port.Generator(out, m, equal, port.Intercept(g.c, random))
+		neuron.Generator(out, m, equal, neuron.Intercept(g.c, random))
 		drift = math.Max(drift, distance(out, m)/norm(m))
 	}
 	t.Within("‖m′ − m‖ ÷ ‖m‖ where every Thinker says m", drift, .01)
@@ -280,13 +280,13 @@ func generatorRow(t *report) {
 
 func bufferRow(t *report) {
 	g := newRig(t, nil)
-	b := port.NewBuffer[float32](g.c)
+	b := neuron.NewBuffer[float32](g.c)
 	if b.Places() != 2*g.c.Thinkers+3 {
 		t.Errorf("%d places for %d Thinkers", b.Places(), g.c.Thinkers)
 	}
 	d := g.c.D
 	for _, name := range []string{"planner", "contra"} {
-		col := port.NewCollector(g.set, name)
+		col := neuron.NewCollector(g.set, name)
 		state, dst := g.normal(d, 1), make([]float32, d)
 		states := make([][]float32, b.Places())
 		for i := range states {

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 // recurrent is the scan as it is written in the specification: a numerator and a
 // denominator that decay at every element of the sequence.
-func (g *rig) recurrent(p *port.Port, order []int32) []float64 {
+func (g *rig) recurrent(p *neuron.Port, order []int32) []float64 {
 	c, d := g.c, g.c.D
 	var seq [][]float32
 	for _, i := range order {
@@ -87,14 +87,14 @@ func selfRow(t *report) {
 	}
 	th := g.c.Thinkers
 	// Table 6.2.2, written out.
-	sees := func(p *port.Port, slot int) bool {
+	sees := func(p *neuron.Port, slot int) bool {
 		thinker := slot >= 1 && slot <= th
 		switch {
 		case slot == p.Slot:
 			return false
-		case p.Kind == port.Planner:
+		case p.Kind == neuron.Planner:
 			return thinker
-		case p.Kind == port.Thinker:
+		case p.Kind == neuron.Thinker:
 			return slot == 0 || thinker || slot == p.Slot+th
 		}
 		return slot == p.Slot-th
@@ -125,7 +125,7 @@ func selfRow(t *report) {
 			t.Errorf("neuron %d is related to a Thinker: %v", id, r)
 		}
 	}
-	g.step.Extra = make([]port.Extra[float32], len(g.ports.List))
+	g.step.Extra = make([]neuron.Extra[float32], len(g.ports.List))
 	g.step.Extra[0].Allowed = related
 	g.run()
 	for _, id := range g.detail(0).Mask {
@@ -139,7 +139,7 @@ func selfRow(t *report) {
 func utilityRow(t *report) {
 	want := map[int]float64{1: .2, 2: .5, 3: .7, 4: .7, 5: .9}
 	for phase, alpha := range want {
-		a, b, c := port.Weighting(phase, []float64{0, .5})
+		a, b, c := neuron.Weighting(phase, []float64{0, .5})
 		share := 1 / (1 + math.Exp(-.5))
 		if math.Abs(a-alpha) > 1e-15 || math.Abs(b-(1-alpha)*share) > 1e-15 || math.Abs(c-(1-alpha)*(1-share)) > 1e-15 {
 			t.Errorf("phase %d: α β γ are %v %v %v", phase, a, b, c)
@@ -186,7 +186,7 @@ func topRow(t *report) {
 		g.run()
 		for i := range g.ports.List {
 			d := g.detail(i)
-			if d.Kind == port.Analysis {
+			if d.Kind == neuron.Analysis {
 				continue
 			}
 			want := min(k, g.c.N)
@@ -234,7 +234,7 @@ func openRow(t *report) {
 		if n := g.c.KP + 2; len(d.H) != n*n || len(d.Merged) != n*g.c.D {
 			t.Errorf("%s has %d values of merged", d.Name, len(d.Merged))
 		}
-		if d.Kind == port.Analysis {
+		if d.Kind == neuron.Analysis {
 			continue
 		}
 		if len(d.Mask) != g.c.N {
@@ -280,7 +280,7 @@ func freshRow(t *report) {
 	least := math.Inf(1)
 	for i := range g.ports.List {
 		d := g.detail(i)
-		if d.Kind == port.Analysis {
+		if d.Kind == neuron.Analysis {
 			continue
 		}
 		l := float64(d.Logits[3])

@@ -23,7 +23,7 @@ import (
 	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/sxlm"
 	"atenia/quila/internal/weights"
 )
@@ -37,8 +37,8 @@ type Model struct {
 	c       *config.Config
 	w       *weights.Set[float32]
 	grid    *grid.Grid
-	ports   *port.Ports[float32]
-	stepper *port.Stepper[float32]
+	ports   *neuron.Ports[float32]
+	stepper *neuron.Stepper[float32]
 	book    *boundary.Book // codebook.text, frozen
 	work    *grad.Work[float32]
 	read    []float32        // head.read [D_e, D]
@@ -48,15 +48,15 @@ type Model struct {
 	stores  *sxlm.Stores // or nil
 }
 
-// New prepares a network. threads may be nil.
+// NewPorts prepares a network. threads may be nil.
 func New(c *config.Config, g *weights.Graph, w *weights.Set[float32], threads *grad.Threads) (*Model, error) {
 	gr, err := grid.New(c, g, w, threads)
 	if err != nil {
 		return nil, err
 	}
-	p := port.New[float32](c, threads)
+	p := neuron.NewPorts[float32](c, threads)
 	m := &Model{
-		c: c, w: w, grid: gr, ports: p, stepper: port.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
+		c: c, w: w, grid: gr, ports: p, stepper: neuron.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
 		read: w.Of("head.read"),
 	}
 	if m.book, err = boundary.NewBook(w.Of("codebook.text"), c.V, c.DE); err == nil {
@@ -96,7 +96,7 @@ type Call struct {
 	session  *grid.Session
 	one      [1]*grid.Session
 	code     [1]int32
-	step     port.Step[float32]
+	step     neuron.Step[float32]
 	embed    []float32
 	y        []float32
 	logits   []float32
@@ -126,12 +126,12 @@ func (m *Model) Start(seed uint64) *Call {
 	c := m.c
 	k := &Call{m: m, session: m.grid.Session(seed), embed: make([]float32, c.DE), y: make([]float32, c.DE), logits: make([]float32, c.V)}
 	k.one[0] = k.session
-	k.step = port.Step[float32]{
+	k.step = neuron.Step[float32]{
 		Phase: 5, Slots: make([]float32, m.ports.Slots()*c.D), E: make([]float32, c.DE),
 		M: make([]float32, c.D), Confidence: make([]float32, 1),
 	}
 	if c.WMQRead {
-		k.step.Queue = port.NewQueue[float32](c, 1)
+		k.step.Queue = neuron.NewQueue[float32](c, 1)
 	}
 	k.remember()
 	return k

@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/stores"
 	"atenia/quila/internal/sxlm"
 )
@@ -39,7 +39,7 @@ func (k *Call) remember() {
 	}
 	if m.rows = s.Rows(); m.rows != nil {
 		m.state = make([]float32, c.D)
-		k.step.Extra = make([]port.Extra[float32], len(k.m.ports.List))
+		k.step.Extra = make([]neuron.Extra[float32], len(k.m.ports.List))
 	}
 }
 
@@ -122,7 +122,7 @@ func (k *Call) lookUp(code int32) error {
 		return err
 	}
 	for i, p := range k.m.ports.List {
-		if p.Kind != port.Analysis {
+		if p.Kind != neuron.Analysis {
 			k.step.Extra[i].Keys, k.step.Extra[i].Values = keys, values
 		}
 	}

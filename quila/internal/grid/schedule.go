@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 // A Schedule decides which neurons of a session fire. A neuron is
@@ -98,12 +98,12 @@ func (s *Schedule) rank(eligible []bool, utility []float32, most, late int) {
 		for i, e := range eligible {
 			s.score[i], s.allowed[i] = float32(s.Waited[i]), e && s.Waited[i] >= s.waitMax
 		}
-		s.chosen = port.Top(s.chosen, s.score, most, s.allowed)
+		s.chosen = neuron.Top(s.chosen, s.score, most, s.allowed)
 	}
 	for i, e := range eligible {
 		s.score[i] = float32((leastUtility + utility[i]) * float32(1+s.Waited[i]))
 		s.allowed[i] = e && s.Waited[i] < s.waitMax
 	}
-	s.chosen = port.Top(s.chosen, s.score, most-min(late, most), s.allowed)
+	s.chosen = neuron.Top(s.chosen, s.score, most-min(late, most), s.allowed)
 	slices.Sort(s.chosen)
 }

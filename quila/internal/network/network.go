@@ -9,7 +9,6 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/port"
 	"atenia/quila/internal/weights"
 )
 
@@ -27,16 +26,16 @@ type Network[F grad.Float] struct {
 	Weights *weights.Set[F]
 
 	grid    *neuron.Grid[F]
-	ports   *port.Ports[F]
+	ports   *neuron.Ports[F]
 	threads *grad.Threads
 	params  []*grad.Param[F]
 	held    []int // specs that are no parameters
-	codes   *port.Codes[F]
+	codes   *neuron.Codes[F]
 	bound   bool
 	version int // of the weights
 }
 
-// New makes a network with first values of a seed. threads may be nil.
+// NewPorts makes a network with first values of a seed. threads may be nil.
 func New[F grad.Float](c config.Config, seed uint64, threads *grad.Threads) (*Network[F], error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func Reserve(c *config.Config) (release func(), err error) {
 // With makes a network of weights that exist, which it uses and does not copy.
 func With[F grad.Float](c config.Config, g *weights.Graph, w *weights.Set[F], threads *grad.Threads) (*Network[F], error) {
 	n := &Network[F]{Config: c, Graph: g, Weights: w, threads: threads}
-	n.grid, n.ports = neuron.New[F](&n.Config, g, threads), port.New[F](&n.Config, threads)
+	n.grid, n.ports = neuron.New[F](&n.Config, g, threads), neuron.NewPorts[F](&n.Config, threads)
 	read := n.tensors()
 	for i, s := range w.Specs {
 		if !s.Trained || !read[s.Name] || frozen(&n.Config, s.Name) {
@@ -134,7 +133,7 @@ func (n *Network[F]) Fixed() [][]F {
 // Replaced says that any of the weights, the codebook among them, have other
 // values now.
 func (n *Network[F]) Replaced() {
-	n.codes = port.NewCodes(n.Weights.Of("codebook.text"), n.Config.DE, F(n.Config.Tau))
+	n.codes = neuron.NewCodes(n.Weights.Of("codebook.text"), n.Config.DE, F(n.Config.Tau))
 	n.bound = false
 }
 

@@ -3,17 +3,16 @@ package network
 import (
 	"atenia/grad"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/port"
 )
 
 // A stepper is what a stream needs to go code by code: the ports' step and the
 // rows that it reads.
 type stepper[F grad.Float] struct {
-	ports  *port.Stepper[F]
+	ports  *neuron.Stepper[F]
 	folded int // version of the weights
-	in     port.Step[F]
+	in     neuron.Step[F]
 	tick   neuron.Tick[F]
-	out    *port.Readout[F]
+	out    *neuron.Readout[F]
 	logits []F
 }
 
@@ -78,12 +77,12 @@ func (s *Stream[F]) Confidence() []F {
 func (s *Stream[F]) newStepper() (*stepper[F], error) {
 	n, c := s.net, &s.net.Config
 	rows := s.batch * c.N
-	p := &stepper[F]{ports: port.NewStepper(n.ports, n.Weights, 0), folded: n.version}
-	p.in = port.Step[F]{X: make([]F, rows*c.D), Conf: make([]F, rows), Utility: make([]F, rows), Trace: make([]F, rows), PTrace: make([]F, rows),
+	p := &stepper[F]{ports: neuron.NewStepper(n.ports, n.Weights, 0), folded: n.version}
+	p.in = neuron.Step[F]{X: make([]F, rows*c.D), Conf: make([]F, rows), Utility: make([]F, rows), Trace: make([]F, rows), PTrace: make([]F, rows),
 		M: make([]F, s.batch*c.D), Confidence: make([]F, s.batch)}
 	p.logits = make([]F, s.batch*c.V)
 	var err error
-	p.out, err = n.codes.PathA(port.GeneratorPort, n.Weights.Of("head.read"), n.bias(), n.threads)
+	p.out, err = n.codes.PathA(neuron.GeneratorPort, n.Weights.Of("head.read"), n.bias(), n.threads)
 	return p, err
 }
 

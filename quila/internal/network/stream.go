@@ -3,14 +3,13 @@ package network
 import (
 	"atenia/grad"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/port"
 )
 
 // A Stream is sessions of a network that read texts side by side.
 type Stream[F grad.Float] struct {
 	Grid  *neuron.State[F]
 	Slots []F // [slots, batch, D]
-	Queue *port.Queue[F]
+	Queue *neuron.Queue[F]
 	Pos   int // of the next code
 
 	// Options of the grid: phase, rounded messages.
@@ -35,7 +34,7 @@ type Stream[F grad.Float] struct {
 func (n *Network[F]) Open(batch int, learn bool) *Stream[F] {
 	var reg grad.Registry[F]
 	neuron.Register(&reg)
-	port.Register(&reg)
+	neuron.RegisterPort(&reg)
 	s := &Stream[F]{net: n, batch: batch, learn: learn, refs: make(map[string]grad.Ref, len(n.Weights.Specs)),
 		tape: grad.New(&reg, grad.Recording(learn), grad.WithThreads(n.threads))}
 	s.Options.FP8 = n.Config.FP8
@@ -48,7 +47,7 @@ func (s *Stream[F]) Reset() {
 	c := &s.net.Config
 	s.Grid, s.Slots, s.Pos = neuron.NewState[F](c, s.batch), make([]F, s.net.ports.Slots()*s.batch*c.D), 0
 	if c.WMQRead {
-		s.Queue = port.NewQueue[F](c, s.batch)
+		s.Queue = neuron.NewQueue[F](c, s.batch)
 	}
 }
 
@@ -96,7 +95,7 @@ func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 	if !s.learn {
 		return mean, t.Err()
 	}
-	ce, brier := t.CrossEntropy(logits, s.targets), port.Brier(t, conf, logits, s.targets)
+	ce, brier := t.CrossEntropy(logits, s.targets), neuron.Brier(t, conf, logits, s.targets)
 	if err := t.Err(); err != nil {
 		return 0, err
 	}
@@ -165,7 +164,7 @@ func (s *Stream[F]) record(steps int) (logits, conf grad.Ref, err error) {
 		return 0, 0, err
 	}
 	s.rms = out.RMS
-	w := port.Window[F]{T: steps, B: s.batch, Phase: s.phase(), X: out.X, Conf: out.Conf, Utility: out.Utility,
+	w := neuron.Window[F]{T: steps, B: s.batch, Phase: s.phase(), X: out.X, Conf: out.Conf, Utility: out.Utility,
 		Trace: out.Trace, PTrace: out.PTrace, Slots: s.Slots, E: s.emb, Queue: s.Queue}
 	m, conf, err := n.ports.Run(t, s.refs, &w)
 	if err != nil {

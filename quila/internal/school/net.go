@@ -7,7 +7,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -18,9 +18,9 @@ type baselineNet[F grad.Float] struct {
 	seed    uint64
 	threads *grad.Threads
 	record  func(s *BaselineStream[F], t *grad.Tape[F], batch, steps int) (logits grad.Ref)
-	carried int            // values of a session's state
-	sorted  bool           // rows of a window are sessions first, not steps first
-	reader  *port.Ports[F] // or nil
+	carried int              // values of a session's state
+	sorted  bool             // rows of a window are sessions first, not steps first
+	reader  *neuron.Ports[F] // or nil
 }
 
 // Params are the weights with their gradients.
@@ -107,7 +107,7 @@ type BaselineStream[F grad.Float] struct {
 	targets []int32
 	lens    []int
 	nll     []F
-	queue   *port.Queue[F] // of a reader
+	queue   *neuron.Queue[F] // of a reader
 	read    map[string]grad.Ref
 	fault   error // of the reader
 }
@@ -122,7 +122,7 @@ func (n *baselineNet[F]) Open(batch int, learn bool) *BaselineStream[F] {
 		state: make([]F, batch*n.carried), next: make([]F, batch*n.carried), refs: make([]grad.Ref, len(n.params)),
 	}
 	if n.reader != nil {
-		port.Register(&reg)
+		neuron.RegisterPort(&reg)
 		s.read = map[string]grad.Ref{}
 	}
 	s.Reset()
@@ -169,7 +169,7 @@ func (s *BaselineStream[F]) SetState(state [][]F) error {
 func (s *BaselineStream[F]) Reset() {
 	clear(s.state)
 	if s.net.reader != nil {
-		s.queue = port.NewQueue[F](s.net.reader.Config, s.batch)
+		s.queue = neuron.NewQueue[F](s.net.reader.Config, s.batch)
 	}
 }
 

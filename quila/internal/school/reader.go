@@ -5,7 +5,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -24,7 +24,7 @@ const (
 func newReadingGRU[F grad.Float](width int, c config.Config, seed uint64, threads *grad.Threads) *baselineNet[F] {
 	c.Training()
 	c.Thinkers, c.D, c.DE = 1, embedding, embedding
-	n := &baselineNet[F]{Codes: c.V, seed: seed, threads: threads, carried: width, reader: port.New[F](&c, threads)}
+	n := &baselineNet[F]{Codes: c.V, seed: seed, threads: threads, carried: width, reader: neuron.NewPorts[F](&c, threads)}
 	n.addGRU(width)
 	n.add("project", uniform(fan(width)), embedding, width)
 	n.add("project.bias", uniform(fan(width)), embedding)
@@ -53,7 +53,7 @@ func newReadingGRU[F grad.Float](width int, c config.Config, seed uint64, thread
 			return 0
 		}
 		rows := batch * steps
-		found, err := n.reader.Read(t, s.read, &port.Window[F]{T: steps, B: batch, E: t.Value(e), Queue: s.queue}, t.Slice(o, 0, 1, rows, embedding))
+		found, err := n.reader.Read(t, s.read, &neuron.Window[F]{T: steps, B: batch, E: t.Value(e), Queue: s.queue}, t.Slice(o, 0, 1, rows, embedding))
 		if err != nil {
 			s.fault = err
 			return 0

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/quila/config"
-	"atenia/quila/internal/neuron"
 )
 
 // A fold is what a port's weights come to, once a window.
@@ -31,7 +30,7 @@ type fold[F grad.Float] struct {
 	logits             []F // base + mhc
 }
 
-func logistic[F grad.Float](x F) F {
+func sigmoid[F grad.Float](x F) F {
 	if x < 0 {
 		e := math.Exp(float64(x))
 		return F(e / (1 + e))
@@ -42,8 +41,8 @@ func logistic[F grad.Float](x F) F {
 // parts is how many parts the compression reads.
 func parts(c *config.Config) int { return c.CompressIn() / c.D }
 
-// streams is how many neurons have a stream.
-func streams(c *config.Config) int { return min(c.KP, c.N) }
+// portStreams is how many neurons have a stream.
+func portStreams(c *config.Config) int { return min(c.KP, c.N) }
 
 func sized[F any](s *[]F, n int) []F {
 	if cap(*s) < n {
@@ -57,7 +56,7 @@ func sized[F any](s *[]F, n int) []F {
 func (f *fold[F]) weigh(phase int) {
 	abg := f.w[tABG]
 	f.alpha, f.beta, f.gamma = Weighting(phase, abg)
-	f.b, f.dAlpha = logistic(abg[1]), 0
+	f.b, f.dAlpha = sigmoid(abg[1]), 0
 	if a := F(alphas[phase]) + abg[0]; a >= 0 && a <= 1 {
 		f.dAlpha = 1
 	}
@@ -65,7 +64,7 @@ func (f *fold[F]) weigh(phase int) {
 
 // set folds the weights in f.w.
 func (f *fold[F]) set(c *config.Config, work *grad.Work[F]) {
-	d, n, m := c.D, c.PortStreams(), streams(c)
+	d, n, m := c.D, c.PortStreams(), portStreams(c)
 	dd := d * d
 	kv := sized(&f.kv, 2*dd)
 	copy(kv, f.w[tWK])
@@ -77,7 +76,7 @@ func (f *fold[F]) set(c *config.Config, work *grad.Work[F]) {
 	decay, back := sized(&f.decay, d), sized(&f.back, d)
 	for i := range d {
 		decay[i] = F(-math.Exp(float64(f.w[tDecay][i])))
-		back[i] = logistic(f.w[tBack][i])
+		back[i] = sigmoid(f.w[tBack][i])
 	}
 	work.TMul(sized(&f.a, dd), f.w[tK], f.w[tQ], d, d, d)
 	f.tau = f.w[tTau][0]
@@ -86,7 +85,7 @@ func (f *fold[F]) set(c *config.Config, work *grad.Work[F]) {
 	for i, b := range f.w[tBase] {
 		logits[i] = b + f.w[tMHC][i]
 	}
-	neuron.Sinkhorn(sized(&f.h, n*n), logits, n, c.SinkhornN, F(c.WMax))
+	Sinkhorn(sized(&f.h, n*n), logits, n, c.SinkhornN, F(c.WMax))
 	f.hc = compressed(f.hc, f.h, n, parts(c))
 	e, p := sized(&f.e, d*n*d), parts(c)
 	clear(e)
@@ -140,7 +139,7 @@ type foldGrad[F grad.Float] struct {
 
 // clear makes it zero.
 func (g *foldGrad[F]) clear(c *config.Config) {
-	d, m := c.D, streams(c)
+	d, m := c.D, portStreams(c)
 	for _, z := range []struct {
 		s *[]F
 		n int
@@ -153,7 +152,7 @@ func (g *foldGrad[F]) clear(c *config.Config) {
 // unfold adds the gradients of the weights to dw, whose entries are nil where
 // none is needed.
 func (f *fold[F]) unfold(c *config.Config, work *grad.Work[F], g *foldGrad[F], dw *[tCount][]F, visible bool) {
-	d, n, m, p := c.D, c.PortStreams(), streams(c), parts(c)
+	d, n, m, p := c.D, c.PortStreams(), portStreams(c), parts(c)
 	dd := d * d
 	plus := func(t int, x []F) {
 		if dw[t] != nil {
@@ -239,7 +238,7 @@ func (f *fold[F]) unfold(c *config.Config, work *grad.Work[F], g *foldGrad[F], d
 	}
 	for _, k := range []int{tMHC, tBase} {
 		if dw[k] != nil {
-			neuron.SinkhornBackward(dw[k], hc, f.h, f.logits, n, c.SinkhornN, F(c.WMax), neuron.SinkhornMode(c.MHCGrad))
+			SinkhornBackward(dw[k], hc, f.h, f.logits, n, c.SinkhornN, F(c.WMax), SinkhornMode(c.MHCGrad))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"math"
@@ -14,7 +14,7 @@ var alphas = [...]float64{1: .2, 2: .5, 3: .7, 4: .7, 5: .9, 6: .9}
 // abg: α of the phase plus δα, within [0, 1], and shares b and 1−b of the rest.
 func Weighting[F grad.Float](phase int, abg []F) (alpha, beta, gamma F) {
 	alpha = min(max(F(alphas[phase])+abg[0], 0), 1)
-	b := logistic(abg[1])
+	b := sigmoid(abg[1])
 	return alpha, (1 - alpha) * b, (1 - alpha) * (1 - b)
 }
 

@@ -1,11 +1,11 @@
-package port_test
+package neuron_test
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 // TestTop compares with a stable sort, ties and masks included.
@@ -33,7 +33,7 @@ func TestTop(t *testing.T) {
 		})
 		want = want[:min(k, len(want))]
 		slices.Sort(want)
-		if got := port.Top([]int32{-1}, u, k, allowed); got[0] != -1 || !slices.Equal(got[1:], want) {
+		if got := neuron.Top([]int32{-1}, u, k, allowed); got[0] != -1 || !slices.Equal(got[1:], want) {
 			t.Fatalf("top %d of %v where %v: %v, want %v", k, u, allowed, got[1:], want)
 		}
 	}

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import "atenia/grad"
 
@@ -20,9 +20,9 @@ type Window[F grad.Float] struct {
 	Queue *Queue[F] // entries of steps before; Run adds the window's; with wmq_read
 }
 
-// Register registers the gradients of a window's operations, of the read-out and
+// RegisterPort registers the gradients of a window's operations, of the read-out and
 // of its losses.
-func Register[F grad.Float](reg *grad.Registry[F]) {
+func RegisterPort[F grad.Float](reg *grad.Registry[F]) {
 	reg.Register(keyPorts, portsBack[F])
 	reg.Register(keyRead, readBack[F])
 	reg.Register(keyMerge, mergeBack[F])

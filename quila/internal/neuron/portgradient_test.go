@@ -1,4 +1,4 @@
-package port_test
+package neuron_test
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
-// tiny is a network of a few neurons.
-func tiny(t testing.TB, thinkers, kp int, change func(*config.Config)) *config.Config {
+// tinyPorts is a network of a few neurons.
+func tinyPorts(t testing.TB, thinkers, kp int, change func(*config.Config)) *config.Config {
 	t.Helper()
 	c, err := config.Profile("nano")
 	if err != nil {
@@ -32,7 +32,7 @@ func tiny(t testing.TB, thinkers, kp int, change func(*config.Config)) *config.C
 // A problem is a window and its inputs.
 type problem struct {
 	c      *config.Config
-	ports  *port.Ports[float64]
+	ports  *neuron.Ports[float64]
 	set    *weights.Set[float64]
 	x      []float64
 	conf   []float64
@@ -41,7 +41,7 @@ type problem struct {
 	ptrace []float64
 	slots  []float64
 	e      []float64
-	queue  *port.Queue[float64]
+	queue  *neuron.Queue[float64]
 	gm, gc []float64
 	t, b   int
 	phase  int
@@ -65,7 +65,7 @@ func positive(r *rand.Rand, n int) []float64 {
 
 func newProblem(t testing.TB, c *config.Config, phase int) *problem {
 	r := rand.New(rand.NewPCG(3, uint64(c.Thinkers*10+c.KP)))
-	p := &problem{c: c, ports: port.New[float64](c, nil), t: 3, b: 2, phase: phase}
+	p := &problem{c: c, ports: neuron.NewPorts[float64](c, nil), t: 3, b: 2, phase: phase}
 	p.set = weights.To[float64](weights.Init(c, c.N*c.Deg, 7))
 	for _, name := range p.ports.Tensors() {
 		v := p.set.Of(name)
@@ -81,7 +81,7 @@ func newProblem(t testing.TB, c *config.Config, phase int) *problem {
 	p.x, p.conf, p.util = random(r, tb*c.N*c.D, 1), positive(r, tb*c.N), positive(r, tb*c.N)
 	p.trace, p.ptrace = positive(r, tb*c.N), positive(r, p.b*c.N)
 	p.slots, p.e = random(r, p.ports.Slots()*p.b*c.D, 1), random(r, tb*c.DE, 1)
-	p.queue = port.NewQueue[float64](c, p.b)
+	p.queue = neuron.NewQueue[float64](c, p.b)
 	copy(p.queue.Entries, random(r, len(p.queue.Entries), 1))
 	copy(p.queue.Last, random(r, len(p.queue.Last), 1))
 	p.queue.Count = []int{3, 5}
@@ -99,10 +99,10 @@ func (p *problem) run(tb testing.TB, tape *grad.Tape[float64]) (loss grad.Ref, l
 	}
 	c, rows := p.c, p.t*p.b
 	leaves["x"], leaves["conf"], leaves["util"] = tape.Borrow(p.x, rows*c.N, c.D), tape.Borrow(p.conf, rows*c.N), tape.Borrow(p.util, rows*c.N)
-	q := &port.Queue[float64]{}
+	q := &neuron.Queue[float64]{}
 	*q = *p.queue
 	q.Entries, q.Last, q.Count = append([]float64(nil), q.Entries...), append([]float64(nil), q.Last...), append([]int(nil), q.Count...)
-	w := &port.Window[float64]{T: p.t, B: p.b, Phase: p.phase, X: leaves["x"], Conf: leaves["conf"], Utility: leaves["util"],
+	w := &neuron.Window[float64]{T: p.t, B: p.b, Phase: p.phase, X: leaves["x"], Conf: leaves["conf"], Utility: leaves["util"],
 		Trace: p.trace, PTrace: p.ptrace, Slots: append([]float64(nil), p.slots...), E: p.e, Queue: q}
 	m, conf, err := p.ports.Run(tape, leaves, w)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *problem) run(tb testing.TB, tape *grad.Tape[float64]) (loss grad.Ref, l
 
 func registry() *grad.Registry[float64] {
 	var reg grad.Registry[float64]
-	port.Register(&reg)
+	neuron.RegisterPort(&reg)
 	return &reg
 }
 
@@ -134,7 +134,7 @@ func (p *problem) values(name string) []float64 {
 // Every gradient of a window agrees with central differences, for one and two
 // Thinkers, selections, open masks, the wide compression, a sigmoid outer form,
 // the reader and Thinkers alone.
-func TestWindowGradients(t *testing.T) {
+func TestPortWindowGradients(t *testing.T) {
 	for _, v := range []struct {
 		name         string
 		thinkers, kp int
@@ -151,7 +151,7 @@ func TestWindowGradients(t *testing.T) {
 		{"wide", 1, 127, 5, func(c *config.Config) { c.D, c.D1, c.D2, c.DE, c.SinkhornN = 64, 8, 8, 64, 3 }},
 	} {
 		t.Run(v.name, func(t *testing.T) {
-			p := newProblem(t, tiny(t, v.thinkers, v.kp, v.change), v.phase)
+			p := newProblem(t, tinyPorts(t, v.thinkers, v.kp, v.change), v.phase)
 			if err := p.ports.SetOrder([]int32{2, 0, 3, 1}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 // What tests from outside see.
 

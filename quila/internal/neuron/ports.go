@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"errors"
@@ -61,10 +61,10 @@ type Ports[F grad.Float] struct {
 	names   [][8]string // of the readers' tensors
 }
 
-// New makes the ports of a network. With the option train_ports = thinkers only
+// NewPorts makes the ports of a network. With the option train_ports = thinkers only
 // the Thinkers run, see no slots but neurons, and are not aligned: stream training
 // gives the others no task. threads may be nil.
-func New[F grad.Float](c *config.Config, threads *grad.Threads) *Ports[F] {
+func NewPorts[F grad.Float](c *config.Config, threads *grad.Threads) *Ports[F] {
 	p := &Ports[F]{Config: c, threads: threads}
 	for i, name := range c.Ports() {
 		q := Port{Name: name, Slot: i}

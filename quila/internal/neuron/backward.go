@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 // its outputs in r.do and r.dcu.
 func (r *run[F]) backward(work *grad.Work[F], dw [][tCount][]F) {
 	c := r.p.Config
-	d, n, m, tb := c.D, c.N, streams(c), r.t*r.b
+	d, n, m, tb := c.D, c.N, portStreams(c), r.t*r.b
 	for i := range r.ports {
 		q := &r.ports[i]
 		if q.Kind == Thinker {
@@ -144,7 +144,7 @@ func (r *run[F]) alignBack(k *desk[F], q *state[F], port, t, lo, hi int, now, be
 // receives the gradients of aggr and of the mean of rows.
 func (r *run[F]) attendBack(k *desk[F], q *state[F], port, t, lo, hi int, before []F) {
 	c := r.p.Config
-	d, n, m, rows, at, all := c.D, c.N, streams(c), hi-lo, t*r.b+lo, r.t*r.b
+	d, n, m, rows, at, all := c.D, c.N, portStreams(c), hi-lo, t*r.b+lo, r.t*r.b
 	do := q.do[at*d : (at+rows)*d]
 	day := sized(&k.g, rows*2*d)
 	k.work.Mul(day, do, q.fold.out, rows, d, 2*d)
@@ -260,7 +260,7 @@ func (r *run[F]) scanBack(k *desk[F], q *state[F], t, lo, hi int, before []F) {
 // those of its neurons' states and confidences in the attention.
 func (r *run[F]) neuronsBack(q *state[F], tb int) {
 	c := r.p.Config
-	d, n, m, all := c.D, c.N, streams(c), r.t*r.b
+	d, n, m, all := c.D, c.N, portStreams(c), r.t*r.b
 	dpool, dot, scale := q.dpool[tb*d:][:d], q.dot[tb*d:][:d], q.scale[tb*d:][:d]
 	for i := range n {
 		ev, dev := q.ev[(tb*n+i)*2*d:][:2*d], q.dev[(tb*n+i)*2*d:][:2*d]

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import "atenia/grad"
 

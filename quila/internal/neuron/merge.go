@@ -1,10 +1,9 @@
-package port
+package neuron
 
 import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/quila/config"
-	"atenia/quila/internal/neuron"
 )
 
 // Intercept makes the matrix of an intercept from its logits.
@@ -14,7 +13,7 @@ func Intercept[F grad.Float](c *config.Config, logits []F) []F {
 		n++
 	}
 	h := make([]F, n*n)
-	neuron.Sinkhorn(h, logits, n, c.SinkhornN, F(c.WMax))
+	Sinkhorn(h, logits, n, c.SinkhornN, F(c.WMax))
 	return h
 }
 
@@ -51,7 +50,7 @@ func (p *Ports[F]) newMerge() *merge[F] {
 // set makes the Generator's matrix.
 func (g *merge[F]) set(logits []F) {
 	c := g.p.Config
-	neuron.Sinkhorn(g.h, logits, c.Thinkers+1, c.SinkhornN, F(c.WMax))
+	Sinkhorn(g.h, logits, c.Thinkers+1, c.SinkhornN, F(c.WMax))
 }
 
 // runMerge records the merge: softmax of confidence times utility over the
@@ -153,7 +152,7 @@ func mergeBack[F grad.Float](b *grad.OpaqueBack[F]) {
 		}
 	}
 	if dw := b.DIn(2); dw != nil && th > 1 {
-		neuron.SinkhornBackward(dw, dh, g.h, b.In(2), th+1, c.SinkhornN, F(c.WMax), neuron.SinkhornMode(c.MHCGrad))
+		SinkhornBackward(dw, dh, g.h, b.In(2), th+1, c.SinkhornN, F(c.WMax), SinkhornMode(c.MHCGrad))
 	}
 	g.p.merges = append(g.p.merges, g)
 }

@@ -1,4 +1,4 @@
-package port_test
+package neuron_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -30,7 +30,7 @@ func TestStepsAreTheWindow(t *testing.T) {
 		order        []int32
 	}{{"all", 2, 4, nil}, {"selection", 1, 2, []int32{2, 0, 3, 1}}} {
 		t.Run(v.name, func(t *testing.T) {
-			c := tiny(t, v.thinkers, v.kp, func(c *config.Config) { c.WMQRead = true })
+			c := tinyPorts(t, v.thinkers, v.kp, func(c *config.Config) { c.WMQRead = true })
 			p := newProblem(t, c, 5)
 			set := weights.To[float32](p.set)
 			rows, size := p.t*p.b, c.N*c.D
@@ -39,20 +39,20 @@ func TestStepsAreTheWindow(t *testing.T) {
 			for _, n := range []int{1, 2} {
 				threads := grad.NewThreads(n)
 				defer threads.Close()
-				ports := port.New[float32](c, threads)
+				ports := neuron.NewPorts[float32](c, threads)
 				if err := ports.SetOrder(v.order); err != nil {
 					t.Fatal(err)
 				}
 				var reg grad.Registry[float32]
-				port.Register(&reg)
+				neuron.RegisterPort(&reg)
 				tape := grad.New(&reg, grad.WithThreads(threads))
 				refs := map[string]grad.Ref{}
 				for _, name := range ports.Tensors() {
 					refs[name] = tape.Borrow(set.Of(name), len(set.Of(name)))
 				}
-				slots, queue := single(p.slots), port.NewQueue[float32](c, p.b)
+				slots, queue := single(p.slots), neuron.NewQueue[float32](c, p.b)
 				in := refs
-				w := &port.Window[float32]{T: p.t, B: p.b, Phase: 5, X: tape.Const(x, rows*c.N, c.D), Conf: tape.Const(conf, rows*c.N),
+				w := &neuron.Window[float32]{T: p.t, B: p.b, Phase: 5, X: tape.Const(x, rows*c.N, c.D), Conf: tape.Const(conf, rows*c.N),
 					Utility: tape.Const(util, rows*c.N), Trace: trace, Slots: slots, E: e, Queue: queue}
 				m, mc, err := ports.Run(tape, in, w)
 				if err != nil {
@@ -64,9 +64,9 @@ func TestStepsAreTheWindow(t *testing.T) {
 				}
 				same(t, "window with threads", all, first)
 
-				s := port.NewStepper(ports, set, 0)
-				table, q := single(p.slots), port.NewQueue[float32](c, p.b)
-				step := port.Step[float32]{Phase: 5, Slots: table, Queue: q, M: make([]float32, p.b*c.D), Confidence: make([]float32, p.b)}
+				s := neuron.NewStepper(ports, set, 0)
+				table, q := single(p.slots), neuron.NewQueue[float32](c, p.b)
+				step := neuron.Step[float32]{Phase: 5, Slots: table, Queue: q, M: make([]float32, p.b*c.D), Confidence: make([]float32, p.b)}
 				for i := range p.t {
 					lo, hi := i*p.b, (i+1)*p.b
 					step.X, step.Conf, step.Utility, step.Trace = x[lo*size:hi*size], conf[lo*c.N:hi*c.N], util[lo*c.N:hi*c.N], trace[lo*c.N:hi*c.N]
@@ -98,12 +98,12 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts allocations")
 	}
-	c := tiny(t, 2, 2, func(c *config.Config) { c.WMQRead = true })
+	c := tinyPorts(t, 2, 2, func(c *config.Config) { c.WMQRead = true })
 	p := newProblem(t, c, 5)
 	set := weights.To[float32](p.set)
-	s := port.NewStepper(port.New[float32](c, nil), set, 3)
-	in := port.Step[float32]{Phase: 5, X: single(p.x[:p.b*c.N*c.D]), Conf: single(p.conf[:p.b*c.N]), Utility: single(p.util[:p.b*c.N]),
-		Trace: single(p.trace[:p.b*c.N]), Slots: single(p.slots), E: single(p.e[:p.b*c.DE]), Queue: port.NewQueue[float32](c, p.b),
+	s := neuron.NewStepper(neuron.NewPorts[float32](c, nil), set, 3)
+	in := neuron.Step[float32]{Phase: 5, X: single(p.x[:p.b*c.N*c.D]), Conf: single(p.conf[:p.b*c.N]), Utility: single(p.util[:p.b*c.N]),
+		Trace: single(p.trace[:p.b*c.N]), Slots: single(p.slots), E: single(p.e[:p.b*c.DE]), Queue: neuron.NewQueue[float32](c, p.b),
 		M: make([]float32, p.b*c.D), Confidence: make([]float32, p.b)}
 	var err error
 	if n := await.Allocs(20, func() { err = errors.Join(err, s.Step(&in)) }); n != 0 || err != nil {
@@ -114,14 +114,14 @@ func TestStepAllocatesNothing(t *testing.T) {
 // Reading only the best entries changes little when the others have no weight, and
 // top 1 reads one.
 func TestTopEntries(t *testing.T) {
-	c := tiny(t, 1, 4, func(c *config.Config) { c.WMQRead = true })
+	c := tinyPorts(t, 1, 4, func(c *config.Config) { c.WMQRead = true })
 	p := newProblem(t, c, 5)
 	run := func(topK int) []float64 {
-		s := port.NewStepper(port.New[float64](c, nil), p.set, topK)
-		q := port.NewQueue[float64](c, p.b)
+		s := neuron.NewStepper(neuron.NewPorts[float64](c, nil), p.set, topK)
+		q := neuron.NewQueue[float64](c, p.b)
 		copy(q.Entries, p.queue.Entries)
 		copy(q.Count, p.queue.Count)
-		in := port.Step[float64]{Phase: 5, X: p.x[:p.b*c.N*c.D], Conf: p.conf[:p.b*c.N], Utility: p.util[:p.b*c.N],
+		in := neuron.Step[float64]{Phase: 5, X: p.x[:p.b*c.N*c.D], Conf: p.conf[:p.b*c.N], Utility: p.util[:p.b*c.N],
 			Slots: append([]float64(nil), p.slots...), E: p.e[:p.b*c.DE], Queue: q, M: make([]float64, p.b*c.D), Confidence: make([]float64, p.b)}
 		if err := s.Step(&in); err != nil {
 			t.Fatal(err)
@@ -141,33 +141,33 @@ func TestTopEntries(t *testing.T) {
 
 // Inputs that do not fit are typed errors.
 func TestInputs(t *testing.T) {
-	c := tiny(t, 1, 4, nil)
+	c := tinyPorts(t, 1, 4, nil)
 	p := newProblem(t, c, 5)
-	s := port.NewStepper(p.ports, p.set, 0)
-	good := func() *port.Step[float64] {
-		return &port.Step[float64]{Phase: 5, X: p.x[:p.b*c.N*c.D], Conf: p.conf[:p.b*c.N], Utility: p.util[:p.b*c.N],
+	s := neuron.NewStepper(p.ports, p.set, 0)
+	good := func() *neuron.Step[float64] {
+		return &neuron.Step[float64]{Phase: 5, X: p.x[:p.b*c.N*c.D], Conf: p.conf[:p.b*c.N], Utility: p.util[:p.b*c.N],
 			Slots: append([]float64(nil), p.slots...), M: make([]float64, p.b*c.D), Confidence: make([]float64, p.b)}
 	}
 	if err := s.Step(good()); err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*port.Step[float64]){
-		"phase":       func(s *port.Step[float64]) { s.Phase = 7 },
-		"neurons":     func(s *port.Step[float64]) { s.X = s.X[1:] },
-		"confidences": func(s *port.Step[float64]) { s.Conf = nil },
-		"slots":       func(s *port.Step[float64]) { s.Slots = s.Slots[:3] },
-		"traces":      func(s *port.Step[float64]) { s.Trace = []float64{1} },
-		"extra":       func(s *port.Step[float64]) { s.Extra = make([]port.Extra[float64], 1) },
-		"idle":        func(s *port.Step[float64]) { s.Idle = make([]bool, 3) },
+	for name, spoil := range map[string]func(*neuron.Step[float64]){
+		"phase":       func(s *neuron.Step[float64]) { s.Phase = 7 },
+		"neurons":     func(s *neuron.Step[float64]) { s.X = s.X[1:] },
+		"confidences": func(s *neuron.Step[float64]) { s.Conf = nil },
+		"slots":       func(s *neuron.Step[float64]) { s.Slots = s.Slots[:3] },
+		"traces":      func(s *neuron.Step[float64]) { s.Trace = []float64{1} },
+		"extra":       func(s *neuron.Step[float64]) { s.Extra = make([]neuron.Extra[float64], 1) },
+		"idle":        func(s *neuron.Step[float64]) { s.Idle = make([]bool, 3) },
 	} {
 		in := good()
 		spoil(in)
-		var want *port.InputError
-		if err := s.Step(in); !errors.Is(err, port.ErrInput) || !errors.As(err, &want) {
+		var want *neuron.InputError
+		if err := s.Step(in); !errors.Is(err, neuron.ErrInput) || !errors.As(err, &want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := p.ports.SetOrder([]int32{1}); !errors.Is(err, port.ErrInput) {
+	if err := p.ports.SetOrder([]int32{1}); !errors.Is(err, neuron.ErrInput) {
 		t.Errorf("an order of one neuron: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"math"
@@ -54,7 +54,7 @@ func (r *run[F]) attendExtra(k *desk[F], q *state[F], x *Extra[F], tb, b int, ow
 	case q.Kind == Analysis && x.Allowed == nil:
 		ids = k.heap[:0]
 	case q.Kind == Analysis:
-		k.heap = TopK(k.heap[:0], q.u[tb*n:][:n], streams(c), x.Allowed)
+		k.heap = TopK(k.heap[:0], q.u[tb*n:][:n], portStreams(c), x.Allowed)
 		ids = k.heap
 	case ids == nil:
 		k.heap = k.heap[:0]
@@ -100,7 +100,7 @@ func (r *run[F]) attendExtra(k *desk[F], q *state[F], x *Extra[F], tb, b int, ow
 // compressExtra adds an extra's values and streams to an output.
 func (r *run[F]) compressExtra(q *state[F], x *Extra[F], tb, b int) {
 	c := r.p.Config
-	d, m := c.D, streams(c)
+	d, m := c.D, portStreams(c)
 	o := q.o[tb*d:][:d]
 	if len(x.Keys) > 0 {
 		dense.AddMatVec(o, q.fold.e1, q.extraValue[b*d:][:d])

@@ -1,4 +1,4 @@
-package port_test
+package neuron_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -27,7 +27,7 @@ func BenchmarkWindow(b *testing.B) {
 			const steps, batch = 48, 16
 			threads := grad.NewThreads(v.threads)
 			defer threads.Close()
-			p := port.New[float32](&c, threads)
+			p := neuron.NewPorts[float32](&c, threads)
 			set := weights.Init(&c, c.N*c.Deg, 1)
 			r := rand.New(rand.NewPCG(1, 2))
 			normal := func(n int) []float32 {
@@ -40,9 +40,9 @@ func BenchmarkWindow(b *testing.B) {
 			rows := steps * batch
 			x, conf, e, g := normal(rows*c.N*c.D), normal(rows*c.N), normal(rows*c.DE), normal(rows*c.D)
 			slots := make([]float32, p.Slots()*batch*c.D)
-			queue := port.NewQueue[float32](&c, batch)
+			queue := neuron.NewQueue[float32](&c, batch)
 			var reg grad.Registry[float32]
-			port.Register(&reg)
+			neuron.RegisterPort(&reg)
 			tape := grad.New(&reg, grad.WithThreads(threads))
 			refs := map[string]grad.Ref{}
 			names := p.Tensors()
@@ -52,7 +52,7 @@ func BenchmarkWindow(b *testing.B) {
 				for _, name := range names {
 					refs[name] = tape.Borrow(set.Of(name), len(set.Of(name)))
 				}
-				w := &port.Window[float32]{T: steps, B: batch, Phase: 5, X: tape.Borrow(x, rows*c.N, c.D), Conf: tape.Borrow(conf, rows*c.N), Slots: slots, E: e, Queue: queue}
+				w := &neuron.Window[float32]{T: steps, B: batch, Phase: 5, X: tape.Borrow(x, rows*c.N, c.D), Conf: tape.Borrow(conf, rows*c.N), Slots: slots, E: e, Queue: queue}
 				m, mc, err := p.Run(tape, refs, w)
 				if err != nil {
 					b.Fatal(err)
@@ -79,8 +79,8 @@ func BenchmarkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			c.Training()
-			p := port.New[float32](&c, nil)
-			s := port.NewStepper(p, weights.Init(&c, c.N*c.Deg, 1), c.WMQTopK)
+			p := neuron.NewPorts[float32](&c, nil)
+			s := neuron.NewStepper(p, weights.Init(&c, c.N*c.Deg, 1), c.WMQTopK)
 			r := rand.New(rand.NewPCG(1, 2))
 			normal := func(n int) []float32 {
 				x := make([]float32, n)
@@ -89,8 +89,8 @@ func BenchmarkStep(b *testing.B) {
 				}
 				return x
 			}
-			in := port.Step[float32]{Phase: 5, X: normal(v.sessions * c.N * c.D), Conf: normal(v.sessions * c.N), Utility: normal(v.sessions * c.N),
-				Slots: make([]float32, p.Slots()*v.sessions*c.D), E: normal(v.sessions * c.DE), Queue: port.NewQueue[float32](&c, v.sessions),
+			in := neuron.Step[float32]{Phase: 5, X: normal(v.sessions * c.N * c.D), Conf: normal(v.sessions * c.N), Utility: normal(v.sessions * c.N),
+				Slots: make([]float32, p.Slots()*v.sessions*c.D), E: normal(v.sessions * c.DE), Queue: neuron.NewQueue[float32](&c, v.sessions),
 				M: make([]float32, v.sessions*c.D), Confidence: make([]float32, v.sessions)}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"atenia/grad"
@@ -62,7 +62,7 @@ func (r *run[F]) forward(work *grad.Work[F]) {
 			work.MulT(q.r, q.lastx, q.fold.w[tWR], tb, d, d)
 			logistics(q.r)
 		}
-		if q.Kind != Analysis && streams(c) == n {
+		if q.Kind != Analysis && portStreams(c) == n {
 			work.MulT(q.rowsx, r.x, q.fold.rows, tb, n*d, d)
 		} else {
 			clear(q.rowsx)
@@ -265,7 +265,7 @@ func (r *run[F]) merits(q *state[F], tb int, total F) {
 // of them; those with a stream are kept for the compression.
 func (r *run[F]) selected(k *desk[F], q *state[F], tb int, allowed []bool) []int32 {
 	c := r.p.Config
-	n, m := c.N, streams(c)
+	n, m := c.N, portStreams(c)
 	if q.Kind == Analysis {
 		if m < n {
 			idx := q.idx[tb*m:][:m]
@@ -296,7 +296,7 @@ func (r *run[F]) selected(k *desk[F], q *state[F], tb int, allowed []bool) []int
 // the attention's mean and the streams.
 func (r *run[F]) compress(k *desk[F], q *state[F], port, t, lo, hi int) {
 	c := r.p.Config
-	d, n, m, rows, at := c.D, c.N, streams(c), hi-lo, t*r.b+lo
+	d, n, m, rows, at := c.D, c.N, portStreams(c), hi-lo, t*r.b+lo
 	o := q.o[at*d : (at+rows)*d]
 	k.work.MulT(o, q.ay[2*at*d:2*(at+rows)*d], q.fold.out, rows, 2*d, d)
 	dense.Add(o, q.rowsx[at*d:(at+rows)*d])

@@ -1,4 +1,4 @@
-package port_test
+package neuron_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
-	"atenia/quila/internal/port"
+	"atenia/quila/internal/neuron"
 )
 
 // apply multiplies a matrix with x.
@@ -23,7 +23,7 @@ func apply(m, x []float64) []float64 {
 	return out
 }
 
-func dot(a, b []float64) (sum float64) {
+func dotRows(a, b []float64) (sum float64) {
 	for i := range a {
 		sum += a[i] * b[i]
 	}
@@ -44,22 +44,22 @@ func plus(vs ...[]float64) []float64 {
 // the merge of one Thinker, over more steps than the queue has room for.
 func TestReadIsTheFormula(t *testing.T) {
 	for _, topK := range []int{0, 2} {
-		c := tiny(t, 1, 4, func(c *config.Config) { c.WMQRead = true })
+		c := tinyPorts(t, 1, 4, func(c *config.Config) { c.WMQRead = true })
 		p := newProblem(t, c, 5)
 		plain := *c
 		plain.WMQRead = false
 		d := c.D
 		of := func(name string) []float64 { return p.set.Of("port.thinker.0.wmq." + name) }
-		with := port.NewStepper(p.ports, p.set, topK)
-		without := port.NewStepper(port.New[float64](&plain, nil), p.set, 0)
-		queue := port.NewQueue[float64](c, 1)
+		with := neuron.NewStepper(p.ports, p.set, topK)
+		without := neuron.NewStepper(neuron.NewPorts[float64](&plain, nil), p.set, 0)
+		queue := neuron.NewQueue[float64](c, 1)
 		slots, other := slices.Clone(p.slots[:3*d]), slices.Clone(p.slots[:3*d])
 		var entries [][]float64
 		before := make([]float64, c.DE)
 		for step := range 12 {
 			x := p.x[step%p.t*c.N*d:][:c.N*d]
 			e := p.e[step%(p.t*p.b)*c.DE:][:c.DE]
-			in := port.Step[float64]{Phase: 5, X: x, Conf: p.conf[:c.N], Utility: p.util[:c.N], Slots: slots, E: e, Queue: queue, M: make([]float64, d), Confidence: make([]float64, 1)}
+			in := neuron.Step[float64]{Phase: 5, X: x, Conf: p.conf[:c.N], Utility: p.util[:c.N], Slots: slots, E: e, Queue: queue, M: make([]float64, d), Confidence: make([]float64, 1)}
 			if err := with.Step(&in); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestReadIsTheFormula(t *testing.T) {
 			o := in.M
 			norm := slices.Clone(o)
 			for i := range norm {
-				norm[i] /= math.Sqrt(dot(o, o)/float64(d) + 1e-6)
+				norm[i] /= math.Sqrt(dotRows(o, o)/float64(d) + 1e-6)
 			}
 			want := slices.Clone(o)
 			for n, r := range [][]float64{of("r1"), of("r2")} {
@@ -83,7 +83,7 @@ func TestReadIsTheFormula(t *testing.T) {
 				var scores []float64
 				for j, entry := range entries[first:] {
 					age := len(entries) - first - j
-					scores = append(scores, dot(q, entry)/math.Sqrt(float64(d))-of("slope")[n]*float64(age))
+					scores = append(scores, dotRows(q, entry)/math.Sqrt(float64(d))-of("slope")[n]*float64(age))
 				}
 				if sorted := slices.Sorted(slices.Values(scores)); topK > 0 && topK < len(sorted) {
 					for j, s := range scores {
@@ -122,12 +122,12 @@ func TestReadIsTheFormula(t *testing.T) {
 // Rows, a bias, a query and a restriction of one session change what that session's
 // port attends to as the formulas say, and nothing of the other session.
 func TestExtras(t *testing.T) {
-	c := tiny(t, 1, 4, nil)
+	c := tinyPorts(t, 1, 4, nil)
 	p := newProblem(t, c, 5)
 	d := c.D
-	s := port.NewStepper(p.ports, p.set, 0)
-	step := func(extra []port.Extra[float64]) *port.Step[float64] {
-		in := &port.Step[float64]{Phase: 5, X: p.x[:2*c.N*d], Conf: p.conf[:2*c.N], Utility: p.util[:2*c.N], Slots: slices.Clone(p.slots),
+	s := neuron.NewStepper(p.ports, p.set, 0)
+	step := func(extra []neuron.Extra[float64]) *neuron.Step[float64] {
+		in := &neuron.Step[float64]{Phase: 5, X: p.x[:2*c.N*d], Conf: p.conf[:2*c.N], Utility: p.util[:2*c.N], Slots: slices.Clone(p.slots),
 			M: make([]float64, 2*d), Confidence: make([]float64, 2), Extra: extra}
 		if err := s.Step(in); err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestExtras(t *testing.T) {
 	}
 	step(nil)
 	plain := slices.Clone(s.Detail(1, 0).O)
-	extra := make([]port.Extra[float64], 3*2)
+	extra := make([]neuron.Extra[float64], 3*2)
 	x := &extra[1*2+1] // the Thinker of session 1
 	x.Bias, x.Allowed, x.Query = p.gm[:c.N], []bool{true, false, true, true}, p.gm[8:8+d]
 	x.Keys, x.Values = p.gm[16:16+2*d], p.e[:2*d]
@@ -148,7 +148,7 @@ func TestExtras(t *testing.T) {
 			t.Fatal("an extra of session 1 changes session 0")
 		}
 	}
-	for port, e := range map[int]*port.Extra[float64]{1: x, 2: y} {
+	for port, e := range map[int]*neuron.Extra[float64]{1: x, 2: y} {
 		a := s.Detail(port, 1)
 		name := fmt.Sprintf("port.%s.", a.Name)
 		own := p.slots[(a.Slot*2+1)*d:][:d]
@@ -162,7 +162,7 @@ func TestExtras(t *testing.T) {
 		if port == 1 {
 			for _, j := range []int{0, 2, 3} {
 				row := p.x[(c.N+j)*d:][:d]
-				scores = append(scores, dot(q, apply(p.set.Of(name+"k"), row))/math.Sqrt(float64(d))+math.Log(a.Utility[j])+e.Bias[j])
+				scores = append(scores, dotRows(q, apply(p.set.Of(name+"k"), row))/math.Sqrt(float64(d))+math.Log(a.Utility[j])+e.Bias[j])
 				values = append(values, apply(p.set.Of(name+"v"), row))
 			}
 			for j := range c.N {
@@ -174,7 +174,7 @@ func TestExtras(t *testing.T) {
 			}
 		}
 		for j := range 2 {
-			scores = append(scores, dot(q, e.Keys[j*d:][:d])/math.Sqrt(float64(d)))
+			scores = append(scores, dotRows(q, e.Keys[j*d:][:d])/math.Sqrt(float64(d)))
 			values = append(values, e.Values[j*d:][:d])
 		}
 		var total float64
@@ -217,14 +217,14 @@ func TestWindowBitsAndMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts allocations")
 	}
-	c := tiny(t, 2, 2, func(c *config.Config) { c.WMQRead, c.Aggr, c.MHCGrad = true, "sigmoid", "centred" })
+	c := tinyPorts(t, 2, 2, func(c *config.Config) { c.WMQRead, c.Aggr, c.MHCGrad = true, "sigmoid", "centred" })
 	base := newProblem(t, c, 5)
 	var first map[string][]float64
 	for _, n := range []int{1, 2, 3} {
 		threads := grad.NewThreads(n)
 		defer threads.Close()
 		p := *base
-		p.ports = port.New[float64](c, threads)
+		p.ports = neuron.NewPorts[float64](c, threads)
 		tape := grad.New(registry(), grad.WithThreads(threads))
 		loss, leaves := p.run(t, tape)
 		if err := tape.Backward(loss); err != nil {
@@ -248,9 +248,9 @@ func TestWindowBitsAndMemory(t *testing.T) {
 	p := base
 	tape := grad.New(registry())
 	leaves := map[string]grad.Ref{}
-	w := port.Window[float64]{T: p.t, B: p.b, Phase: 5, Trace: p.trace, PTrace: p.ptrace, Slots: p.slots, E: p.e, Queue: p.queue}
+	w := neuron.Window[float64]{T: p.t, B: p.b, Phase: 5, Trace: p.trace, PTrace: p.ptrace, Slots: p.slots, E: p.e, Queue: p.queue}
 	names := p.ports.Tensors()
-	book := port.NewCodes(p.set.Of("codebook.text"), c.DE, 1)
+	book := neuron.NewCodes(p.set.Of("codebook.text"), c.DE, 1)
 	targets := []int32{1, 2, 3, 4, 5, 6}
 	rows := p.t * p.b
 	var err error
@@ -262,7 +262,7 @@ func TestWindowBitsAndMemory(t *testing.T) {
 		w.X, w.Conf, w.Utility = tape.Borrow(p.x, rows*c.N, c.D), tape.Borrow(p.conf, rows*c.N), tape.Borrow(p.util, rows*c.N)
 		m, conf, e := p.ports.Run(tape, leaves, &w)
 		logits := book.Logits(tape, m, tape.Borrow(p.set.Of("head.read"), c.DE, c.D), 0)
-		loss := tape.Add(tape.CrossEntropy(logits, targets), tape.Slice(port.Brier(tape, conf, logits, targets), 0))
+		loss := tape.Add(tape.CrossEntropy(logits, targets), tape.Slice(neuron.Brier(tape, conf, logits, targets), 0))
 		if err = e; err == nil {
 			err = tape.Backward(loss)
 		}

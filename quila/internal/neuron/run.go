@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"math"
@@ -108,7 +108,7 @@ func (r *run[F]) lay(t, b int, training bool) {
 
 func (r *run[F]) cut() {
 	c := r.p.Config
-	d, n, tb, m := c.D, c.N, r.t*r.b, streams(c)
+	d, n, tb, m := c.D, c.N, r.t*r.b, portStreams(c)
 	r.nt, r.np = r.take(tb*n), r.take(tb*n)
 	r.hist = r.take((r.t + 1) * r.p.Slots() * r.b * d)
 	for i := range r.ports {

@@ -1,4 +1,4 @@
-package port
+package neuron
 
 import (
 	"atenia/grad"
@@ -205,8 +205,8 @@ func (s *Stepper[F]) check(in *Step[F], b int) error {
 			return &inputError{"query", c.D, len(x.Query)}
 		case len(x.Keys)%c.D != 0 || len(x.Keys) != len(x.Values):
 			return &inputError{"values of rows", len(x.Keys), len(x.Values)}
-		case len(x.Streams)%c.D != 0 || len(x.Streams) > streams(c)*c.D:
-			return &inputError{"streams", streams(c) * c.D, len(x.Streams)}
+		case len(x.Streams)%c.D != 0 || len(x.Streams) > portStreams(c)*c.D:
+			return &inputError{"streams", portStreams(c) * c.D, len(x.Streams)}
 		}
 	}
 	return nil
@@ -252,7 +252,7 @@ type Detail[F grad.Float] struct {
 // [Ports.List].
 func (s *Stepper[F]) Detail(port, b int) *Detail[F] {
 	c, r := s.p.Config, s.run
-	d, n, m, streamsOf := c.D, c.N, streams(c), c.PortStreams()
+	d, n, m, streamsOf := c.D, c.N, portStreams(c), c.PortStreams()
 	q := &r.ports[port]
 	v := len(q.Visible)
 	x := &Detail[F]{Port: &q.Port, Aggr: q.ay[2*b*d:][:d], Utility: q.u[b*n:][:n], Weights: q.nw[b*n:][:n],
