@@ -118,7 +118,7 @@ func (r *LastRun) lessDisk() {
 	case r.mixture() && r.Steady < r.ReadBytes/2:
 		r.help("", "nothing: experts were read when tokens chose them first, and most stay in memory, so that later %ss read less", r.unit())
 	case !r.fewer():
-		r.help("", "nothing but more memory: no smaller type of weights lets less be read for each %s", r.unit())
+		r.help("", "nothing that is known but more memory: what a %s reads from the disk has no room", r.unit())
 	}
 }
 
@@ -237,7 +237,7 @@ func (r *LastRun) quickerSteps() {
 	case r.drafting() > much*r.step() && r.alone() < r.eachToken():
 		r.lessDrafting()
 	case len(r.Fewer) > 0 && r.Fewer[0].RAM == 0 && r.Fewer[0].Type == "" && r.Waiting > little*r.step() && r.fewer(): // without a flag
-	case computes && r.Threads < r.Cores && !r.fastest():
+	case computes && r.Threads < r.Cores && !r.fastest() && r.FormMostly() != "streamed": // where threads that read compute less
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
 	case r.full && r.KVBytes <= r.WeightBytes && smaller != "": // which reads less, where packed weights are as many bytes
 		r.smaller()

@@ -101,9 +101,9 @@ var judged = []struct {
 	{"disk, and nothing helps", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
 		r.Fewer = []place.RunLess{larger("+30 GiB", 32*gib, 0), {What: "keys and values in q8_0", Read: 190e6}}
-	}, roofs, "disk", "", "nothing but more memory: no smaller type of weights lets less be read for each token|"},
+	}, roofs, "disk", "", "nothing that is known but more memory: what a token reads from the disk has no room|"},
 	{"streamed, a quota", func(r *place.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
-	{"streamed, and neighbours", func(r *place.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "nothing but more memory"},
+	{"streamed, and neighbours", func(r *place.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "nothing that is known but more memory"},
 	{"streamed, the disk keeps up", func(r *place.LastRun) { r.Form, r.Waiting, r.ReadBytes = "streamed", 0.01, 200e6 }, roofs, "memory", "1 GiB of weights for each token are read at 10.74 GB/s, of 16.00 GB/s that this machine reads with 2 threads", "weights of type q8_0"},
 	{"paging", func(r *place.LastRun) { tight(r, gib); had(r, "no-stream", "ctx=64") }, roofs, "paging", "weights do not stay in memory: 512 MiB are read from the disk again for each token, and 40.0 page faults wait for them, 60 % of the time", "stream what does not fit instead of mapping it: the process needs 24 GiB, 1 GiB to be streamed, and may have 20 GiB|atenia run m.gguf --ctx 64 --budget ram=auto"},
 	{"paging while memory was short", func(r *place.LastRun) { paged(r, 0.9); r.Pressure = []place.RunEvent{{What: "left memory"}} }, roofs, "paging", "weights do not stay in memory", "end programs that use memory: the process needs 2 GiB, might have 20 GiB, and had to give some back|"},
@@ -241,7 +241,7 @@ var judged = []struct {
 		r.Ahead, r.Faults, r.Pressure = 400<<20, 0, []place.RunEvent{{What: "left memory"}}
 	}, roofs, "paging", "weights did not stay in memory, and were streamed for a part of the time: 512 MiB were read for each token, and computing waited 60 % of the time", "end programs that use memory"},
 	{"one thread, streamed, beside neighbours", func(r *place.LastRun) { r.Form, r.Threads, r.Others = "streamed", 1, 0.15 }, roofs, "neighbours", "other programs had 1.5 of 2 processors, and so a part of the one thread's", "end programs that use the processors"},
-	{"one thread, streamed, a neighbour on the other processor", func(r *place.LastRun) { r.Form, r.Threads, r.Others = "streamed", 1, 0.1 }, roofs, "memory", "10.74 GB/s", "compute with 2 threads"},
+	{"one thread, streamed, a neighbour on the other processor", func(r *place.LastRun) { r.Form, r.Threads, r.Others = "streamed", 1, 0.1 }, roofs, "memory", "10.74 GB/s", "weights of type q8_0"},
 }
 
 // TestJudge: what bounds a token, and what would help, follows from the account of

@@ -138,7 +138,8 @@ func (p *Plan) sparer(file string) iter.Seq2[string, *Plan] {
 			q, err := p.again(file, change)
 			return err != nil || yield(what, q) // the model's heads are no whole blocks
 		}
-		for _, to := range cacheTypes {
+		types := slices.DeleteFunc(slices.Clone(cacheTypes), func(t tensor.DType) bool { return t == p.Config.Compile.KVType })
+		for _, to := range types {
 			if !try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }) {
 				return
 			}
@@ -148,8 +149,11 @@ func (p *Plan) sparer(file string) iter.Seq2[string, *Plan] {
 				return
 			}
 		}
-		n := min(p.Context(), leastContext)
-		for _, to := range cacheTypes {
+		n := p.leastContext()
+		for _, to := range types {
+			if n >= p.Context() {
+				return
+			}
 			what := fmt.Sprintf("keys and values in %s and a context of %s", strings.ToLower(to.String()), spelling.Count(n, "token"))
 			if !try(what, func(c *Config) { c.Compile.KVType, c.Context = to, n }) {
 				return
@@ -189,6 +193,9 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int, all bool) (ou
 	}
 	add := func(l Lesser, q *Plan, f *footprint) {
 		at, err := q.inPlaceOf(&in, f)
+		if err != nil { // it is mapped first, and streamed as this run was
+			at, err = q.inPlaceOf(new(pl.Input()), f)
+		}
 		if err == nil && at.Decode.SSDBytes <= most {
 			l.Read = at.Decode.Reads()
 			out = append(out, l)
@@ -220,10 +227,13 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int, all bool) (ou
 	if !planned {
 		try(p.sparer(file))
 	}
-	q := p.halfCache(file)
+	q, without := p.halfCache(file), ""
+	if p.Config.NoStream {
+		without = ", without --no-stream"
+	}
 	for _, mix := range readTypes {
 		if f, n := q.footprint.quantized(mix); n > 0 {
-			add(Lesser{What: fmt.Sprintf("weights of type %s, %s in place of %s", mix, spelling.Size(n), spelling.Size(p.footprint.bytes())), Type: mix.String()}, q, f)
+			add(Lesser{What: fmt.Sprintf("weights of type %s, %s in place of %s%s", mix, spelling.Size(n), spelling.Size(p.footprint.bytes()), without), Type: mix.String()}, q, f)
 		}
 	}
 	return out

@@ -38,7 +38,8 @@ type Outcome struct {
 	Text            int         // tokens of a text that an encoder computes in one pass; 0 = it generates
 	Range           place.Range // of Seconds
 	Limit           string      // the resource that limits Seconds
-	Assumed, packed bool        // rates that set Seconds were neither measured nor given
+	Assumed         bool        // rates that set Seconds were neither measured nor given
+	guessed, packed bool        // and no run like it corrected them
 	Runs            int         // that the prediction was corrected by
 	SSD             int64       // bytes that a token reads from the disk
 	RAM             int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
@@ -126,6 +127,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {
 		return nil, err
 	}
+	a.advice.Now.Assumed = a.advice.Now.guessed
 	if a.advice.Fit, err = a.plan.fits(a.plan.footprint, a.plan.placeConfig()); err != nil {
 		return nil, err
 	}
@@ -221,7 +223,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	if pl.Spills() {
 		o.Verdict = verdictStreams
 	}
-	o.Assumed, o.packed = pl.Guessed(), pl.Input().Packed
+	o.Assumed, o.guessed, o.packed = pl.Supposed(), pl.Guessed(), pl.Input().Packed
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
 		o.Why += strings.TrimPrefix(upTo(o.Context, p.Context()), "; ")
@@ -369,12 +371,12 @@ func (a *adviser) otherCache() error {
 	return nil
 }
 
-// leastContext is the shortest context that is worth advising.
-const leastContext = 512
+// leastContext returns the shortest context that is worth advising.
+func (p *Plan) leastContext() int { return min(512, max(64, p.Context()/4)) }
 
 // shorterContexts returns those that are tried, longest first.
 func (p *Plan) shorterContexts() (all []int) {
-	for n := p.Context() / 2; n >= leastContext; n /= 2 {
+	for n := p.Context() / 2; n >= p.leastContext(); n /= 2 {
 		all = append(all, n)
 	}
 	return all
@@ -511,7 +513,7 @@ func (a *adviser) altogether() error {
 func (a *adviser) sparing(to tensor.DType) (*Plan, string, error) {
 	var changes []string
 	changed := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
-	n := min(a.plan.Context(), leastContext)
+	n := min(a.plan.Context(), a.plan.leastContext())
 	p, err := a.plan.again(a.file, func(c *Config) {
 		if to != c.Compile.KVType {
 			c.Compile.KVType = to

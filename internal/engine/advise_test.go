@@ -105,7 +105,7 @@ func TestAdviseTogether(t *testing.T) {
 		}
 		return o.RAM
 	}
-	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context = tensor.F16, leastContext })
+	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context = tensor.F16, a.plan.leastContext() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestAdviseTogetherMapped(t *testing.T) {
 		}
 		return o.RAM
 	}
-	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context, c.BatchTokens = tensor.F16, leastContext, 4 })
+	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context, c.BatchTokens = tensor.F16, a.plan.leastContext(), 4 })
 	if err != nil {
 		t.Fatal(err)
 	}

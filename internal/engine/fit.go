@@ -190,12 +190,17 @@ func (c *PlaceConfig) shortest(p *Plan) {
 
 // mayMap reports whether the model is mapped where it cannot be streamed: if nobody
 // set a budget, or asked for what there is, and for nothing else.
-func (p *Plan) mayMap() bool {
+func (p *Plan) mayMap() bool { return len(p.Config.Rules.Pins) == 0 && p.unbounded() }
+
+// unbounded is mayMap of a model of which weights may be pinned: where it does not fit, it is
+// opened in what there is, and refused if the pins leave too little.
+func (p *Plan) unbounded() bool {
 	c := p.Config
 	if c.Budget.Auto {
 		c.Budget.RAM, c.Budget.Auto = 0, false
 	}
-	return p.mappable(c.Budget)
+	c.Rules.Pins = nil
+	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
 }
 
 // mappable is mayMap with another budget.

@@ -106,7 +106,7 @@ func (p *Plan) settle(d *file.Description) error {
 		return err
 	}
 	p.whole, p.room, p.spare = need, ledger.Process.Most()+p.copied(), ledger.Process.Room()
-	if p.mayMap() {
+	if p.unbounded() {
 		if room := p.spare; room > 0 && need > room {
 			p.Config.Budget.RAM, p.Config.Budget.Auto = 0, false // as if nobody had set one
 			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true

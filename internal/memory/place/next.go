@@ -83,7 +83,7 @@ func (p *Placement) change(q *Placement) {
 		what = "the same RAM without the plan file"
 	}
 	c := Change{What: what, SSDNow: p.Decode.SSDBytes, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
-	if !p.Guessed() && !q.Guessed() {
+	if !p.Supposed() && !q.Supposed() {
 		c.Range, c.RangeThen = p.Decode.Range, q.Decode.Range
 	}
 	p.Larger = append(p.Larger, c)

@@ -133,6 +133,10 @@ const UnpackedExperts = "unpacked experts"
 // nothing.
 func (p *Placement) Guessed() bool { return p.guessed(&p.Decode) }
 
+// Supposed is Guessed whether runs corrected the times or not, which they do of a placement
+// like their own alone: who compares with another one compares nothing.
+func (p *Placement) Supposed() bool { return p.supposed(&p.Decode) }
+
 func (p *Placement) guessed(r *Prediction) bool { return r.Runs == 0 && p.supposed(r) }
 
 // supposed is guessed whether runs corrected the times or not.

@@ -76,7 +76,7 @@ func (p *Placement) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-8s corrected by %s, which took %.2f times as long as the rates say\n", "runs", spelling.Count(d.Runs, "run"), d.Correction)
 	}
 	next := p.Next
-	if p.Guessed() { // the figures of which say what is read alone
+	if p.Supposed() { // the figures of which say what is read alone
 		next = p.Larger
 	}
 	if len(next) == 0 && p.Spills() {
