@@ -261,11 +261,11 @@ func (c *Config) withDefaults() (Config, error) {
 	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
-	if d.NoStream && d.Budget.RAM != 0 {
-		errs = append(errs, &ConfigError{"NoStream", nil, "a budget is kept by streaming what does not fit: use it without a budget of RAM"})
+	if d.NoStream && (d.Budget.RAM != 0 || len(d.Placement.Pins) > 0 || d.PlacementFile != "") {
+		errs = append(errs, &ConfigError{"NoStream", nil, "a budget and a placement are kept by streaming what does not fit: use it without a budget of RAM, pins and a placement file"})
 	}
-	if d.NoMmap && (d.Budget != (Budget{}) || d.PlacementFile != "") {
-		errs = append(errs, &ConfigError{"NoMmap", nil, "the whole model is kept in memory then: use it without a budget and a placement file"})
+	if d.NoMmap && (d.Budget != (Budget{}) || len(d.Placement.Pins) > 0 || d.PlacementFile != "") {
+		errs = append(errs, &ConfigError{"NoMmap", nil, "the whole model is kept in memory then: use it without a budget, pins and a placement file"})
 	}
 	errs = append(errs, checkAdapters(d.Adapters)...)
 	if d.CacheBytes < 0 {

@@ -38,7 +38,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
 	f.StringVar(&m.cfg.Codec, "codec", "", "form of streamed float weights: auto, off, planehuff or planezstd (default: auto)")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
-	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit the memory, instead of streaming it from the start: it is streamed once memory runs short")
+	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit, instead of streaming it from the start: once memory runs short it is streamed")
 	f.BoolVar(&m.cfg.NoMmap, "no-mmap", false, "read the model's files into memory instead of mapping them, so that other programs cannot change them under it")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringArrayVar(&m.cfg.Placement.Pins, "pin", nil, pinText)
@@ -160,7 +160,7 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	s := model.Streaming()
 	m.told = len(s.Notes)
 	for _, line := range s.Notes {
-		if s.Automatic && strings.Contains(line, "streamed from disk") {
+		if s.Automatic && len(m.cfg.Placement.Pins) == 0 && strings.Contains(line, "streamed from disk") {
 			line += "; --no-stream maps it until memory runs short"
 		}
 		fmt.Fprintf(errw, "atenia: %s\n", line)

@@ -117,6 +117,12 @@ func agreeNotes(t *testing.T, model string, bytes int64) {
 	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "streamed" || r.Reading <= 0 || r.Waiting > max(r.Reading, r.Neighbours) || r.Need <= r.Room {
 		t.Errorf("in %d bytes: %+v", bytes, r.RunCost)
 	}
+	if l := inGroup(t, bytes, "", append(run, "--pin", `blk\.0\.ffn_(up|down)=ssd`)...); l.code != command.OK || !needNote.MatchString(l.err) {
+		t.Errorf("in %d bytes, a part pinned to the disk: exit %d, %q", bytes, l.code, l.err)
+	}
+	if l := inGroup(t, bytes, "", append(run, "--pin", `.=ram`)...); l.code == command.OK || !strings.Contains(l.err, "pin ") {
+		t.Errorf("in %d bytes, all pinned to memory: exit %d, %q", bytes, l.code, l.err)
+	}
 	if l := inGroup(t, bytes, "", append(run, "--no-stream")...); l.code != command.OK || needNote.MatchString(l.err) {
 		t.Errorf("in %d bytes, not to be streamed from the start: exit %d, %q", bytes, l.code, l.err)
 	}

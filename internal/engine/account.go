@@ -109,22 +109,18 @@ func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 	return q, err
 }
 
-// free yields the configuration without flags that only let more be read from the disk, if
-// there are any. file is the configuration's in a folder.
+// free yields the configuration without the flag that only lets more be read from the disk,
+// if there is one: --no-stream has no pins beside it. file is the configuration's in a folder.
 func (p *Plan) free(file string) iter.Seq2[string, *Plan] {
 	return func(yield func(string, *Plan) bool) {
-		var flags []string
-		if len(p.Config.Rules.Pins) > 0 {
-			flags = append(flags, "--pin")
-		}
+		flag := "--pin"
 		if p.Config.NoStream {
-			flags = append(flags, "--no-stream")
-		}
-		if len(flags) == 0 {
+			flag = "--no-stream"
+		} else if len(p.Config.Rules.Pins) == 0 {
 			return
 		}
 		if q, err := p.again(file, func(c *Config) { c.Rules.Pins = nil }); err == nil {
-			yield("no "+strings.Join(flags, " and "), q)
+			yield("no "+flag, q)
 		}
 	}
 }

@@ -67,8 +67,8 @@ func TestFewer(t *testing.T) {
 	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --pin" || l[0].Read != 0 || has(&l[0], "pin") || placed(a.plan) != 0 {
 		t.Errorf("%+v", l)
 	}
-	pinned.Config.NoStream = true
-	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --pin and --no-stream" || has(&l[0], "no-stream") {
+	pinned.Config.NoStream, pinned.Config.Rules.Pins = true, nil
+	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --no-stream" || has(&l[0], "no-stream") {
 		t.Errorf("%+v", l)
 	}
 }

@@ -372,7 +372,12 @@ func (a *adviser) otherCache() error {
 }
 
 // leastContext returns the shortest context that is worth advising.
-func (p *Plan) leastContext() int { return min(512, max(64, p.Context()/4)) }
+func (p *Plan) leastContext() int {
+	if n := p.Context(); n <= 512 {
+		return max(64, n/4)
+	}
+	return 512
+}
 
 // shorterContexts returns those that are tried, longest first.
 func (p *Plan) shorterContexts() (all []int) {

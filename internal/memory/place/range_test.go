@@ -191,13 +191,17 @@ func TestLimits(t *testing.T) {
 // were assumed, and never that it does nothing.
 func TestNextOfAssumedRates(t *testing.T) {
 	in := streamed(700 << 20)
-	in.Rates = place.Rates{SSD: 1e12, RAM: 1e10, Assumed: []string{"ram"}}
-	var b strings.Builder
-	if err := decodeOf(t, in).WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
-	if s := b.String(); !strings.Contains(s, "next     +300 MiB RAM: 0 B are read from the ssd by a pass, in place of ") || strings.Contains(s, "does not make") {
-		t.Errorf("%s", s)
+	in.Rates = place.Rates{SSD: 1e12, RAM: 1e10, Assumed: []string{"ram"}, Measured: []string{"ssd"}}
+	for _, runs := range []int{0, 2} { // which correct times of placements like theirs alone
+		in.Corrections = place.Corrections(map[string][]float64{decodeOf(t, in).Class(): slices.Repeat([]float64{0.3}, runs)})
+		p := decodeOf(t, in)
+		var b strings.Builder
+		if err := p.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if s := b.String(); p.Decode.Runs != runs || !strings.Contains(s, "next     +300 MiB RAM: 0 B are read from the ssd by a pass, in place of ") || strings.Contains(s, "does not make") {
+			t.Errorf("%d runs, %s", p.Decode.Runs, s)
+		}
 	}
 }
 
