@@ -1,7 +1,13 @@
 package atenia
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,12 +15,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/pack"
 	"atenia/internal/policy/observe"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 	"atenia/place"
 )
 
@@ -305,7 +313,7 @@ func newRunFlag(f engine.Flag) place.RunFlag { return place.RunFlag(f) }
 func (m *Model) runFlags() []place.RunFlag {
 	c := m.opened
 	all := convertAll(m.plan.compiled.Config.RunFlags(c.ConfigFile), newRunFlag)
-	if b := c.Budget.internal(); b.String() != "" {
+	if b := c.Budget; b.String() != "" {
 		text := b.String()
 		if b.Auto {
 			text = place.WithRAM(text, "auto")
@@ -320,3 +328,212 @@ func (m *Model) runFlags() []place.RunFlag {
 	}
 	return all
 }
+
+// ErrNoRun matches the error of [ReadLastRun] for a model without an account.
+var ErrNoRun = errors.New("no run is on record")
+
+const (
+	accountVersion = 4
+	accountFolder  = "runs"
+	accountEnding  = ".json"
+	newestName     = "newest.json" // the latest run of any model
+	mostAccount    = 16 << 20
+)
+
+// fullName names a model from any folder.
+func fullName(model string) string {
+	if model != "" {
+		folder, _ := engine.Folder(model)
+		if abs, err := filepath.Abs(folder); err == nil {
+			return abs
+		}
+	}
+	return engine.Display(model)
+}
+
+// accountPath returns the file of a model's account.
+func accountPath(dir, model string) string {
+	sum := sha256.Sum256([]byte(fullName(model)))
+	return filepath.Join(dir, accountFolder, fmt.Sprintf("%x%s", sum[:12], accountEnding))
+}
+
+// ReadLastRun reads the account of the last run of a model that wrote one,
+// "atenia-story" for the embedded one, or of any model for "". [place.LastRun].Later names a
+// run since then that wrote none. Dir is that of [Observation].Account. A model that was
+// not run yet is an error that matches [ErrNoRun].
+func ReadLastRun(dir, model string) (*place.LastRun, error) {
+	path := filepath.Join(dir, accountFolder, newestName)
+	if model == engine.Display("") {
+		path = accountPath(dir, "")
+	} else if model != "" {
+		path = accountPath(dir, model)
+	}
+	later := func(after int64) *place.RunWithout {
+		if model == "" {
+			return lastWithout(dir, "", after)
+		}
+		r := lastWithout(dir, markPrefix(path), after)
+		if r != nil {
+			r.Model = model
+		}
+		return r
+	}
+	f, err := durable.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if r := later(0); r != nil {
+			return nil, fmt.Errorf("%s: %w: %s", engine.Display(model), ErrNoRun, r)
+		}
+		return nil, fmt.Errorf("%s: %w", engine.Display(model), ErrNoRun)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostAccount))
+	if err != nil {
+		return nil, err
+	}
+	r := &place.LastRun{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: not the account of a run: %w; run the model again", path, err)
+	}
+	if r.Version != accountVersion {
+		return nil, fmt.Errorf("%s: an account of version %d, this program reads %d; run the model again", path, r.Version, accountVersion)
+	}
+	r.Later = later(cmp.Or(r.Opened, r.Started*int64(time.Second)))
+	r.SeenFrom(here())
+	return r, nil
+}
+
+// save replaces the account of the model, and that of the newest run, but for those of runs
+// that began later and ended before.
+func saveRun(r *place.LastRun, dir, model string) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, accountFolder), 0o777); err != nil {
+		return err
+	}
+	for _, path := range []string{accountPath(dir, model), filepath.Join(dir, accountFolder, newestName)} {
+		var there struct {
+			Opened int64 `json:"opened_unix_nano"`
+		}
+		if b, err := durable.ReadRegular(path, mostAccount); err == nil && json.Unmarshal(b, &there) == nil && there.Opened > r.Opened && r.Opened > 0 {
+			continue
+		}
+		if err := durable.Replace(path, func(w io.Writer) error {
+			_, err := w.Write(append(b, '\n'))
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A runMark is a file beside a model's account that is there while a run has not written
+// its own. The process has the file's lock, so that a run that was killed is told from one
+// that goes on, and each run has a file, so that two at once are. Its name ends with when
+// the run began; it holds the model's name.
+type runMark struct {
+	dir, model string
+	opened     int64 // ns since 1970
+	release    func() error
+}
+
+// markEnding ends the names of marks.
+const markEnding = ".open"
+
+// markRun says that a run began. Nothing of a run depends on it: a folder that is full or
+// read-only has no mark, and the account, which has no room either, is what is told.
+func markRun(dir, model string) *runMark {
+	m := &runMark{dir: dir, model: model, opened: time.Now().UnixNano()}
+	if dir == "" || os.MkdirAll(filepath.Join(dir, accountFolder), 0o777) != nil {
+		return m
+	}
+	err := os.WriteFile(m.path(), []byte(fullName(model)), 0o666)
+	if err == nil {
+		m.release, err = durable.Lock(m.path()) // which others have for a moment alone
+	}
+	if err != nil {
+		_ = os.Remove(m.path())
+	}
+	return m
+}
+
+func (m *runMark) path() string { return m.prefix() + strconv.FormatInt(m.opened, 10) + markEnding }
+
+// prefix begins the paths of the model's marks.
+func (m *runMark) prefix() string { return markPrefix(accountPath(m.dir, m.model)) }
+
+// markPrefix is prefix by the path of the model's account.
+func markPrefix(account string) string { return strings.TrimSuffix(account, accountEnding) + "." }
+
+// leave ends the run without an account: its mark stays, and says so. Those of runs
+// before it say no more than it does.
+func (m *runMark) leave() {
+	if m.release != nil {
+		m.sweep()
+		_ = m.release()
+		m.release = nil
+	}
+}
+
+// drop removes the mark of a run that is told of otherwise: by its account, or by the
+// error of a model that was not opened.
+func (m *runMark) drop() {
+	if m.release != nil {
+		_ = os.Remove(m.path()) // with the lock, which nobody else may have
+		_ = m.release()
+		m.release = nil
+		_ = os.Remove(m.path()) // where what is open cannot be removed
+	}
+}
+
+// sweep removes what runs of the model left that began before this one and have ended.
+func (m *runMark) sweep() {
+	for path, at := range marks(m.dir) {
+		if at >= m.opened || !strings.HasPrefix(path, m.prefix()) {
+			continue
+		}
+		if held, known := durable.Held(path); known && !held {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// marks returns when the runs began that left no account, by the paths of their marks.
+func marks(dir string) map[string]int64 {
+	found := map[string]int64{}
+	all, _ := os.ReadDir(filepath.Join(dir, accountFolder))
+	for _, e := range all {
+		name, ok := strings.CutSuffix(e.Name(), markEnding)
+		at, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 10, 64)
+		if ok && err == nil {
+			found[filepath.Join(dir, accountFolder, e.Name())] = at
+		}
+	}
+	return found
+}
+
+// lastWithout returns the last run of a model, of any for a prefix of all, that began after
+// another and left no account, nil if there is none.
+func lastWithout(dir, prefix string, after int64) (last *place.RunWithout) {
+	latest := after
+	for path, at := range marks(dir) {
+		held, known := durable.Held(path)
+		if !known || at <= latest || !strings.HasPrefix(path, prefix) {
+			continue
+		}
+		b, err := durable.ReadRegular(path, mostMark)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		last, latest = &place.RunWithout{Model: string(b), Started: at / int64(time.Second), Running: held}, at
+	}
+	return last
+}
+
+// mostMark bounds what is read of a mark: the path of a model.
+const mostMark = 1 << 16

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -386,7 +387,7 @@ func TestAdaptersTogether(t *testing.T) {
 func TestAdapterBudget(t *testing.T) {
 	base := filepath.Join(golden.Family(t, "parity"), "llama3")
 	dir, _ := drawAdapter(t, rand.New(rand.NewPCG(3, 3)), base, lora.AllLinear)
-	c := atenia.Config{Budget: atenia.Budget{RAM: 1 << 30}, Adapters: []atenia.Adapter{{Name: "a", Path: dir}}}
+	c := atenia.Config{Budget: place.Budget{RAM: 1 << 30}, Adapters: []atenia.Adapter{{Name: "a", Path: dir}}}
 	with, err := atenia.OpenPlan(base, &c)
 	if err != nil {
 		t.Fatal(err)

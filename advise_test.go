@@ -19,8 +19,8 @@ func advised(t *testing.T, ram int64, tokens int) (*place.Advice, *atenia.Placem
 	t.Helper()
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	c := &atenia.Config{
-		BatchTokens: tokens, Slots: 1, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
-		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		BatchTokens: tokens, Slots: 1, Context: 512, Budget: place.Budget{RAM: ram, Reserve: place.Reserve{Runtime: 1000}},
+		Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 	a, err := atenia.Advise(t.Context(), path, c)
 	if err != nil {
@@ -121,7 +121,7 @@ func testAdvise(t *testing.T, tokens int) {
 // TestRunsCorrect: what a run measures is kept when the model is closed, and
 // later placements of its kind are corrected by it and say so.
 func TestRunsCorrect(t *testing.T) {
-	c := &atenia.Config{Context: 64, Placement: atenia.PlacementRules{ProfileDir: t.TempDir()}}
+	c := &atenia.Config{Context: 64, Placement: place.Rules{ProfileDir: t.TempDir()}}
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	predicted := func() place.Prediction {
 		t.Helper()
@@ -169,7 +169,7 @@ func TestRunsCorrect(t *testing.T) {
 	if want := before.Seconds * after.Correction; after.Runs != 1 || !(after.Seconds > 0.999*want && after.Seconds < 1.001*want) || after.Low >= after.Seconds || after.High <= after.Seconds {
 		t.Errorf("%+v became %+v", before, after)
 	}
-	c.Placement.Rates = atenia.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e11}
+	c.Placement.Rates = place.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e11}
 	if p := predicted(); p.Runs != 0 {
 		t.Errorf("rates that are given were corrected: %+v", p)
 	}
@@ -216,8 +216,8 @@ func TestAdviseBatch(t *testing.T) {
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	within := func(ram int64, batch int) *atenia.Config {
 		return &atenia.Config{
-			BatchTokens: 4, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
-			Placement: atenia.PlacementRules{Batch: batch, Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+			BatchTokens: 4, Context: 512, Budget: place.Budget{RAM: ram, Reserve: place.Reserve{Runtime: 1000}},
+			Placement: place.Rules{Batch: batch, Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		}
 	}
 	advise := func(ram int64, batch int) *place.Advice {
@@ -265,7 +265,7 @@ func TestAdviseEncoder(t *testing.T) {
 	together := 0
 	for name, command := range map[string]string{"roberta": "atenia embed ", "distilbert": "atenia embed ", "bert_rerank": "atenia rerank ", "whisper": "atenia transcribe ", "llama3": "atenia run "} {
 		path := filepath.Join(golden.Family(t, "parity"), name)
-		c := &atenia.Config{Slots: 1, Budget: atenia.Budget{RAM: 1 << 40, Reserve: atenia.Reserve{Runtime: 1000}}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+		c := &atenia.Config{Slots: 1, Budget: place.Budget{RAM: 1 << 40, Reserve: place.Reserve{Runtime: 1000}}, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 		a, err := atenia.Advise(t.Context(), path, c)
 		if err != nil {
 			t.Fatal(err)

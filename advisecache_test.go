@@ -36,7 +36,7 @@ func TestAdviseLeavesTheCache(t *testing.T) {
 	if file.Uncached(path) == 0 {
 		t.Skip("this file system has no cache that can be told or dropped")
 	}
-	slow := &atenia.Config{Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e3, RAM: 1e10, FLOPS: 1e11}}}
+	slow := &atenia.Config{Placement: place.Rules{Rates: place.KeptRates{SSD: 1e3, RAM: 1e10, FLOPS: 1e11}}}
 	a, err := atenia.Advise(t.Context(), dir, slow)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func TestAdviseKinds(t *testing.T) {
 	advise := func(name string, tokens int, ram int64) *place.Advice {
 		t.Helper()
 		a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), name), &atenia.Config{
-			BatchTokens: tokens, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+			BatchTokens: tokens, Budget: place.Budget{RAM: ram, Reserve: place.Reserve{Runtime: 1000}}, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		})
 		if err != nil {
 			t.Fatal(err)

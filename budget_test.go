@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseBudget(t *testing.T) {
-	for s, want := range map[string]atenia.Budget{
+	for s, want := range map[string]place.Budget{
 		"ram=2GiB,vram=0": {RAM: 2 << 30}, "ram=1.5 GiB": {RAM: 3 << 29}, "vram=1KiB, ram=7": {RAM: 7, VRAM: 1024},
 	} {
 		got, err := atenia.ParseBudget(s)
@@ -31,7 +31,7 @@ func TestParseBudget(t *testing.T) {
 // A budget that cannot be kept is refused when the model is opened, with the
 // least that would do; so is memory of a device that is not there.
 func TestBudgetRefused(t *testing.T) {
-	for _, b := range []atenia.Budget{{RAM: 1}, {RAM: -1}, {RAM: 1 << 40, VRAM: 1}} {
+	for _, b := range []place.Budget{{RAM: 1}, {RAM: -1}, {RAM: 1 << 40, VRAM: 1}} {
 		_, err := atenia.Open(t.Context(), "", &atenia.Config{Budget: b})
 		if e, ok := errors.AsType[*place.FloorError](err); ok && b.RAM == 1 && e.Floor > 1 {
 			continue
@@ -40,12 +40,12 @@ func TestBudgetRefused(t *testing.T) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}
-	m, err := atenia.Open(t.Context(), "", &atenia.Config{Budget: atenia.Budget{RAM: 1 << 40}})
+	m, err := atenia.Open(t.Context(), "", &atenia.Config{Budget: place.Budget{RAM: 1 << 40}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if s := m.Streaming(); s.Placement == nil || s.Placement.Spills() || s.Streamed != 0 {
+	if s, pl := m.Streaming(), m.Placement(); pl == nil || pl.Spills() || s.Streamed != 0 {
 		t.Errorf("a budget with room for everything: %+v", s)
 	}
 }

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"bytes"
 	"errors"
 	"os"
@@ -55,7 +56,7 @@ func TestShrunkFile(t *testing.T) {
 				cfg := &atenia.Config{Threads: threads, Pack: c.pack}
 				streamed := c.name == "streamed"
 				if streamed {
-					cfg.Placement = atenia.PlacementRules{Pins: []string{"ffn_(up|gate|down)=ssd"}, NoProbe: true}
+					cfg.Placement = place.Rules{Pins: []string{"ffn_(up|gate|down)=ssd"}, NoProbe: true}
 				}
 				m, err := atenia.Open(t.Context(), path, cfg)
 				if err != nil {

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"context"
 	"errors"
 	"os"
@@ -14,7 +15,7 @@ import (
 
 // answered returns the tokens of an answer with their probabilities, from a model
 // with a checkpoint, and what it took from that.
-func answered(t *testing.T, path, dir string, prompt []int32) (ids []int32, probs []float32, r atenia.Resumed) {
+func answered(t *testing.T, path, dir string, prompt []int32) (ids []int32, probs []float32, r place.Resumed) {
 	t.Helper()
 	m, err := atenia.Open(t.Context(), path, &atenia.Config{Checkpoint: dir, Threads: 1, Context: 200})
 	if err != nil {

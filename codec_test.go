@@ -54,14 +54,14 @@ func newCoding(t *testing.T) *coding {
 func (c *coding) config(ram int64) *atenia.Config {
 	cfg := &atenia.Config{
 		BatchTokens: 4, Slots: 1, Context: 32, Threads: 1, Logger: slog.New(slog.NewTextHandler(&c.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 	cfg.Budget.Reserve.Runtime, cfg.Budget.RAM = 1<<16, ram
 	return cfg
 }
 
 // logits runs the model and returns all logits, and how weights were streamed.
-func (c *coding) logits(t *testing.T, cfg *atenia.Config) (out []float32, s atenia.Streaming) {
+func (c *coding) logits(t *testing.T, cfg *atenia.Config) (out []float32, s place.Streaming) {
 	t.Helper()
 	m, err := atenia.Open(t.Context(), c.path, cfg)
 	if err != nil {

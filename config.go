@@ -1,6 +1,10 @@
 package atenia
 
 import (
+	"atenia/internal/model/file"
+	"atenia/internal/model/text"
+	"atenia/internal/sample"
+	"atenia/internal/text/chat"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +25,7 @@ import (
 	"atenia/internal/sched"
 
 	"atenia/internal/machine/hw"
-	"atenia/internal/memory/place"
+	"atenia/place"
 	"atenia/tensor"
 )
 
@@ -100,7 +104,7 @@ type Config struct {
 	// Without a budget, a model that does not fit in the memory that can be
 	// allocated, of the machine and of the control group, is opened as with
 	// ram=auto: [Streaming].Notes says so.
-	Budget Budget
+	Budget place.Budget
 	// NoStream maps a model that does not fit and has no budget. The system then
 	// reads its weights again in every pass, in an order that suits it: that is
 	// usually slower than streaming.
@@ -115,7 +119,7 @@ type Config struct {
 	// writes it. "" = tensors are placed by the budget.
 	PlacementFile string
 	// Placement are the rules by which tensors are placed within the budget.
-	Placement PlacementRules
+	Placement place.Rules
 	// Decisions is a file to which every placement decision is appended, for
 	// [Replay]. "" = none.
 	Decisions string
@@ -264,7 +268,7 @@ func (c *Config) withDefaults() (Config, error) {
 	if d.NoStream && (d.Budget.RAM != 0 || len(d.Placement.Pins) > 0 || d.PlacementFile != "") {
 		errs = append(errs, &ConfigError{"NoStream", nil, "a budget and a placement are kept by streaming what does not fit: use it without a budget of RAM, pins and a placement file"})
 	}
-	if d.NoMmap && (d.Budget != (Budget{}) || len(d.Placement.Pins) > 0 || d.PlacementFile != "") {
+	if d.NoMmap && (d.Budget != (place.Budget{}) || len(d.Placement.Pins) > 0 || d.PlacementFile != "") {
 		errs = append(errs, &ConfigError{"NoMmap", nil, "the whole model is kept in memory then: use it without a budget, pins and a placement file"})
 	}
 	errs = append(errs, checkAdapters(d.Adapters)...)
@@ -337,7 +341,7 @@ func (c *Config) engine() engine.Config {
 		Adapters: adapterFiles(c.Adapters),
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Lora: c.Adapter, Tower: c.Tower, GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
+		Budget: c.Budget, Rules: c.Placement, PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay,
 	}
 }
@@ -352,122 +356,29 @@ func (c *Config) sources() []string {
 
 // checkPlacement returns the faults of what a placement is made by.
 func (c *Config) checkPlacement() (errs []error) {
-	b, r := c.Budget.internal(), c.Placement.internal()
+	b, r := &c.Budget, &c.Placement
 	if why := b.Faults(); why != "" {
 		errs = append(errs, &ConfigError{"Budget", b.String(), "0 bytes or more: " + why})
 	}
-	for _, err := range r.Faults() {
+	for _, err := range engine.Faults(r) {
 		errs = append(errs, &ConfigError{"Placement", nil, err.Error()})
 	}
 	return errs
 }
 
-// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
-// model is mapped, and the system decides what of it is in memory.
-//
-// Set RAM to run a model that is larger than the memory, or to leave memory to
-// other programs. What does not fit is streamed from the disk in every pass, so
-// the speed of the disk then bounds that of the answer: [Plan.Place] predicts it,
-// and [Placement].Next says how much more memory would help.
-type Budget struct {
-	// RAM is what the whole process may have, in bytes: weights, cached keys and
-	// values, buffers, tokenizer and program. A model that needs more is streamed
-	// from the disk, in part. 0 = no bound.
-	RAM int64
-	// Auto says that RAM is what there was, as "ram=auto" sets it: a model that cannot
-	// be streamed in that is mapped, unless rules of a placement ask for more.
-	Auto bool
-	// VRAM is what may be used of a device's memory, in bytes. It can be planned
-	// for, but no device computes yet: to open a model it must be 0.
-	VRAM int64
-	// SSD bounds the bytes of weights that are left on the disk. 0 = no bound.
-	SSD int64
-	// Reserve is the part of RAM that is not for weights.
-	Reserve Reserve
-}
-
-// A Reserve is the part of a [Budget] that is not for weights, in bytes. 0 = what
-// the configuration needs, which is right unless measuring shows otherwise.
-type Reserve struct {
-	KV          int64 // cached keys and values of all sequences
-	Activations int64 // buffers of the executor: not less than they need
-	Runtime     int64 // the program itself, tokenizer and heap
-}
-
 // ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB". Each
-// part may be left out.
-func ParseBudget(s string) (Budget, error) {
+// part may be left out; "ram=auto" is what the process may still take.
+func ParseBudget(s string) (place.Budget, error) {
 	b, err := engine.ParseBudget(s)
 	if err != nil {
-		return Budget{}, &ConfigError{"Budget", s, engine.BudgetSyntax + ": " + err.Error()}
+		return place.Budget{}, &ConfigError{"Budget", s, engine.BudgetSyntax + ": " + err.Error()}
 	}
-	return newBudget(b), nil
+	return b, nil
 }
 
-// ParseSize reads "4GiB", "512MiB", "2GB" or plain bytes.
-func ParseSize(s string) (int64, error) { return place.ParseSize(s) }
-
-// String returns what [ParseBudget] reads: the sizes that are set.
-func (b Budget) String() string { return b.internal().String() }
-
-// Set sets one size of those that [ParseBudget] knows, such as "ram" to
-// "2GiB".
-func (b *Budget) Set(name, size string) error {
-	p := b.internal()
-	err := p.Set(name, size)
-	*b = newBudget(p)
-	return err
-}
-
-func newBudget(b engine.Budget) Budget {
-	return Budget{b.RAM, b.Auto, b.VRAM, b.SSD, Reserve(b.Reserve)}
-}
-
-func (b Budget) internal() engine.Budget {
-	return engine.Budget{RAM: b.RAM, Auto: b.Auto, VRAM: b.VRAM, SSD: b.SSD, Reserve: engine.Reserve(b.Reserve)}
-}
-
-// PlacementRules say how tensors are placed within a [Budget]. The zero value
-// leaves it to the planner.
-type PlacementRules struct {
-	// Pins assign tensors to a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE".
-	// The first that matches a tensor's name counts. One that matches nothing, or
-	// whose tier is full, is [ErrPin].
-	Pins []string
-	// MaxTier is the slowest tier that weights may be in: "vram", "ram" or "ssd".
-	// "" = ssd. What does not fit is an error when the placement is made.
-	MaxTier string
-	// RequireGPU refuses placements that leave a weight to the processor.
-	RequireGPU bool
-	// Batch is the number of sequences to make room for and to predict. 0 = 1.
-	Batch int
-	// Rates are the speeds of the machine, as far as they are known.
-	Rates Rates
-	// NoProbe does not measure how fast the model's files are read. Otherwise that
-	// takes half a second, if weights stay on the disk and Rates has no SSD.
-	NoProbe bool
-	// ProfileDir is a folder in which the measured speed of this machine's storage
-	// is kept, and how much longer runs took than was predicted, which corrects
-	// later predictions. "" = the speed is assumed, and nothing is kept.
-	ProfileDir string
-}
-
-func (r *PlacementRules) internal() engine.Rules {
-	return engine.Rules{
-		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: place.KeptRates(r.Rates),
-		NoProbe: r.NoProbe, ProfileDir: r.ProfileDir,
-	}
-}
-
-// Rates are how fast the machine is, in bytes and operations a second. 0 = as
-// measured now or earlier, or else a cautious guess; [Placement] says which.
-type Rates struct {
-	SSD     float64 `json:"ssd_bytes_per_s"`                // reading large blocks of the model's files
-	RAM     float64 `json:"ram_bytes_per_s"`                // reading memory with all threads
-	FLOPS   float64 `json:"flop_per_s,omitempty"`           // float32, with all threads
-	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"` // SSD while memory is read, too; 0 = as fast as alone
-	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"` // RAM while the disk is read, too; 0 = as fast as alone
-}
+// SetBudget sets one size of those that [ParseBudget] knows, such as "ram" to "2GiB" or
+// "auto".
+func SetBudget(b *place.Budget, name, size string) error { return engine.SetBudget(b, name, size) }
 
 // An Observation chooses what is recorded while a model runs: a trace of what
 // ran when, metrics for Prometheus, the order of reads and computing, and what
@@ -526,3 +437,138 @@ func devicePressure(ctx context.Context) (there bool, pressure float32) {
 	}
 	return true, pressure
 }
+
+// Kinds of failure, for [errors.Is].
+var (
+	// ErrClosed is the error of requests to a closed model, and of those that
+	// [Model.Close] ended.
+	ErrClosed = sched.ErrClosed
+	// ErrNoTokenizer matches errors about text for a model whose tokenizer is not there, or
+	// cannot be run: it computes with token ids alone.
+	ErrNoTokenizer = errors.New("the model has no tokenizer")
+	// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
+	// template: use [Model.Generate] with text in the form the model knows.
+	ErrNoTemplate = errors.New("the model has no chat template")
+	// ErrNoWeights matches the error of [Plan.Place] for a folder that has a
+	// configuration but no weights. [OpenPlan] works without.
+	ErrNoWeights = engine.ErrNoWeights
+	// ErrStrict matches errors about a fallback that [Config.Strict] forbids.
+	ErrStrict = engine.ErrStrict
+)
+
+// A ConfigError names a field of a configuration, of [Sampling] too, whose value cannot be
+// used. Several faults come joined in one error.
+type ConfigError struct {
+	Field string // such as "Threads" or "TopP"
+	Got   any    // nil where Want says what is wrong
+	Want  string // the values that can be used
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string { return (*engine.FieldError)(e).Error() }
+
+// A ContextError says that a prompt is longer than the model's context.
+// Shorten the prompt, or open the model with a larger Config.Context.
+type ContextError struct {
+	Prompt  int // tokens of the prompt
+	Context int // tokens that a sequence may have
+	// More says that the prompt has at least so many tokens: it was not tokenized, because no
+	// text of so many bytes fits.
+	More bool
+	// Cache says that Context is what [Config].CacheBytes has memory for, and that the model's
+	// own is longer.
+	Cache bool
+}
+
+// Error implements error.
+func (e *ContextError) Error() string {
+	if e.More {
+		return fmt.Sprintf("a prompt of at least %d tokens does not fit a context of %d: shorten it", e.Prompt, e.Context)
+	}
+	return (&sched.ContextError{Prompt: e.Prompt, Context: e.Context, Cache: e.Cache}).Error()
+}
+
+// A TemplateError says that the model's chat template does not take a conversation. Many
+// want turns of the user and of the assistant by turns, and some no system message:
+// Message is then the template's own. Change the conversation.
+type TemplateError struct {
+	Message string
+}
+
+// Error implements error.
+func (e *TemplateError) Error() string {
+	return "the model's chat template does not take the conversation: " + e.Message
+}
+
+// A ChangedError says that another program wrote to a file of a model while it was
+// open. The model cannot be used any more: all requests end with this error, those to
+// come included. Close it, and open the new file:
+//
+//	if _, ok := errors.AsType[*atenia.ChangedError](err); ok {
+//		m.Close()
+//		m, err = atenia.Open(ctx, path, cfg)
+//	}
+type ChangedError struct {
+	File   string
+	Offset int64 // of the first byte that is known to be lost; 0 if none is
+	Was    int64 // size of the file when it was opened
+	Now    int64 // size when the change was noticed
+	// Streamed says that the weights were read as they were wanted, and not mapped.
+	Streamed bool
+}
+
+// Error implements error.
+func (e *ChangedError) Error() string { return (*file.ChangedError)(e).Error() }
+
+// A publishedError is an error of an internal package that also matches one of
+// this package's types. Its text is that of the internal error.
+type publishedError struct{ internal, public error }
+
+func (e *publishedError) Error() string { return e.internal.Error() }
+
+func (e *publishedError) Unwrap() []error { return []error{e.public, e.internal} }
+
+// publish lets err match the types of this package where an error of an
+// internal package has one here.
+func publish(err error) error {
+	var public error
+	if e, ok := errors.AsType[*engine.FieldError](err); ok {
+		public = (*ConfigError)(e)
+	} else if e, ok := errors.AsType[*sample.ParamError](err); ok {
+		public = (*ConfigError)(e)
+	} else if e, ok := errors.AsType[*sched.ContextError](err); ok {
+		public = &ContextError{Prompt: e.Prompt, Context: e.Context, Cache: e.Cache}
+	} else if e, ok := errors.AsType[*sched.CacheError](err); ok {
+		public = &ConfigError{"CacheBytes", e.Budget, fmt.Sprintf("%d or more, a page of keys and values", e.Least)}
+	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
+		public = &GrammarError{Pointer: e.Pointer, Offset: e.Offset, Why: e.Why, Err: e.Err, States: e.States, Took: e.Took}
+	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {
+		public = (*ChangedError)(e)
+	} else if e, ok := errors.AsType[*chat.RaiseError](err); ok {
+		public = &TemplateError{e.Message}
+	} else if e, ok := errors.AsType[*chat.RuntimeError](err); ok {
+		public = &TemplateError{e.Error()}
+	} else {
+		return err
+	}
+	return &publishedError{err, public}
+}
+
+// convertAll converts the elements of a slice. nil stays nil.
+func convertAll[T, U any](in []T, f func(T) U) []U {
+	if in == nil {
+		return nil
+	}
+	out := make([]U, len(in))
+	for i := range in {
+		out[i] = f(in[i])
+	}
+	return out
+}
+
+// A noTokenizer is an error that matches [ErrNoTokenizer].
+type noTokenizer struct{ error }
+
+func (e noTokenizer) Unwrap() error { return e.error }
+
+func (noTokenizer) Is(target error) bool { return target == ErrNoTokenizer }

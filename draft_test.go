@@ -43,7 +43,7 @@ func TestDraft(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer plain.Close()
-				m, err := atenia.Open(t.Context(), parity("llama3"), &atenia.Config{Context: 256, Draft: by, Budget: atenia.Budget{RAM: ram}})
+				m, err := atenia.Open(t.Context(), parity("llama3"), &atenia.Config{Context: 256, Draft: by, Budget: place.Budget{RAM: ram}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +144,7 @@ func TestDraftTokens(t *testing.T) {
 func TestDraftPlanned(t *testing.T) {
 	least := func(draft string) (floor int64, parts []place.Part) {
 		t.Helper()
-		cfg := &atenia.Config{Context: 256, Draft: draft, Budget: atenia.Budget{RAM: 1 << 17}}
+		cfg := &atenia.Config{Context: 256, Draft: draft, Budget: place.Budget{RAM: 1 << 17}}
 		cfg.Budget.Reserve.Runtime = 1 << 16 // what is measured grows by what other tests of the process leave
 		p, err := atenia.OpenPlan(parity("llama3"), cfg)
 		if err != nil {
@@ -163,7 +163,7 @@ func TestDraftPlanned(t *testing.T) {
 	if i < 0 || with-without != parts[i].Bytes {
 		t.Errorf("a floor of %d bytes without, %d with a draft model: %v", without, with, parts)
 	}
-	p, err := atenia.OpenPlan(parity("llama3"), &atenia.Config{Context: 256, Draft: parity("qwen3"), Budget: atenia.Budget{RAM: 1 << 30}, Placement: atenia.PlacementRules{NoProbe: true}})
+	p, err := atenia.OpenPlan(parity("llama3"), &atenia.Config{Context: 256, Draft: parity("qwen3"), Budget: place.Budget{RAM: 1 << 30}, Placement: place.Rules{NoProbe: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

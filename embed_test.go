@@ -277,7 +277,7 @@ func TestEmbedStreamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, folder := &atenia.Config{Budget: atenia.Budget{RAM: 1, Reserve: atenia.Reserve{Runtime: 1 << 16}}}, filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta")
+	cfg, folder := &atenia.Config{Budget: place.Budget{RAM: 1, Reserve: place.Reserve{Runtime: 1 << 16}}}, filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta")
 	_, err = atenia.Open(t.Context(), folder, cfg)
 	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {

@@ -208,8 +208,8 @@ func ExampleInspect() {
 // A placement shows what a budget means before the model is opened. A budget that
 // is too small is an error that knows which one would do.
 func ExamplePlan_Place() {
-	cfg := &atenia.Config{Context: 256, Placement: atenia.PlacementRules{
-		Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}, // else they are measured or assumed
+	cfg := &atenia.Config{Context: 256, Placement: place.Rules{
+		Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}, // else they are measured or assumed
 	}}
 	cfg.Budget.RAM = 1 << 20
 	p, err := atenia.OpenPlan("", cfg)
@@ -239,7 +239,7 @@ func ExamplePlan_Place() {
 
 // The machine, and what its owner should know before a model is opened.
 func ExampleHardware() {
-	m, err := atenia.Hardware(context.Background(), nil)
+	m, err := atenia.Hardware(context.Background(), "", "")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func ExampleHardware() {
 
 // Nothing has been learned where no run was observed.
 func ExampleExplain() {
-	e, err := atenia.Explain(&atenia.ExplainConfig{Learning: "testdata/none.jsonl"})
+	e, err := atenia.Explain("testdata/none.jsonl", place.Bucket{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func ExampleExplain() {
 // Settings that come from a user are checked before a request is made of them.
 func ExampleSampling_Validate() {
 	s := atenia.Sampling{Temperature: 0.7, TopP: 1.5}
-	if e, ok := errors.AsType[*atenia.SamplingError](s.Validate()); ok {
+	if e, ok := errors.AsType[*atenia.ConfigError](s.Validate()); ok {
 		fmt.Println(e.Field, e.Got)
 	}
 	// Output: TopP 1.5

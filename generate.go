@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 
 	"atenia/internal/model/text"
@@ -117,7 +118,7 @@ type Usage struct {
 // Breaking out of the loop or canceling ctx ends the request. A slow
 // loop does not hold up other requests. More requests than
 // [Config.Slots] wait for their turn. A prompt that is longer than the context
-// is a [*ContextError]; bad sampling is a [*SamplingError].
+// is a [*ContextError]; bad sampling is a [*ConfigError].
 //
 // Print Text as it comes: it may be empty, because an incomplete character, or
 // what may become a stop string, is held back until the next token.
@@ -335,4 +336,59 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 		f(row, logits)
 		return nil
 	}))
+}
+
+// reader returns a writer that tells text, reasoning and calls of an answer to a
+// conversation apart. prompt is the conversation as the model reads it.
+func (m *Model) reader(c *Conversation, prompt string) *text.Writer {
+	if c.Raw {
+		return m.text.Writer(c.Stop)
+	}
+	w := m.text.Parsed(c.Stop, schemasOf(c.Tools), prompt, newCallID)
+	if c.OneCall {
+		w.OneCall()
+	}
+	return w
+}
+
+// schemasOf returns the schemas of tools' parameters by the tools' names.
+func schemasOf(tools []Tool) map[string][]byte {
+	schemas := map[string][]byte{}
+	for _, t := range tools {
+		schemas[t.Name] = t.Parameters
+	}
+	return schemas
+}
+
+// newCallID returns nine letters and digits, which is what Mistral's templates ask for.
+func newCallID() string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	var id [9]byte
+	for i := range id {
+		id[i] = digits[rand.IntN(len(digits))]
+	}
+	return string(id[:])
+}
+
+// fill moves to a token what it can say of what is to be said: reasoning, text and a
+// part of a call, in this order. It reports whether something is left.
+func (t *Token) fill(w *text.Writer) (more bool) {
+	n := 0
+	for _, e := range w.Pending() {
+		switch {
+		case e.Reasoning != "" && t.Text == "" && t.Call == nil:
+			t.Reasoning += e.Reasoning
+		case e.Text != "" && t.Call == nil:
+			t.Text += e.Text
+		case e.Call != nil && t.Call == nil:
+			part := CallPart(*e.Call)
+			t.Call = &part
+		default:
+			w.Take(n)
+			return true
+		}
+		n++
+	}
+	w.Take(n)
+	return false
 }

@@ -207,7 +207,7 @@ func TestImagesInBudget(t *testing.T) {
 	for name, mark := range map[string]string{"qwen2_vl": "<vision_start><image><vision_end>", "gemma3_vl": "<vision_start>"} {
 		dir := withImages(t, name, mark)
 		say := func(ram int64) (ids []int32, err error) {
-			m, err := atenia.Open(t.Context(), dir, &atenia.Config{Slots: 1, Context: 256, BatchTokens: 256, Threads: 1, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1 << 16}}})
+			m, err := atenia.Open(t.Context(), dir, &atenia.Config{Slots: 1, Context: 256, BatchTokens: 256, Threads: 1, Budget: place.Budget{RAM: ram, Reserve: place.Reserve{Runtime: 1 << 16}}})
 			if err != nil {
 				return nil, err
 			}

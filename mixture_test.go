@@ -17,9 +17,13 @@ import (
 func TestMixtureBudget(t *testing.T) {
 	root := filepath.Join(golden.Root(t), "testdata", "golden")
 	for _, path := range []string{filepath.Join(root, "gguf", "models", "qwen3moe-q4_k_m.gguf"), filepath.Join(root, "parity", "qwen2_moe")} {
-		cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Threads: 2, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+		cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Threads: 2, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 		tokens := []int32{1, 9, 3, 4, 5, 6, 30, 8, 7}
-		run := func() (rows [][]float32, s atenia.Streaming) {
+		type streamed struct {
+			place.Streaming
+			Placement *atenia.Placement
+		}
+		run := func() (rows [][]float32, s streamed) {
 			m, err := atenia.Open(t.Context(), path, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -30,7 +34,7 @@ func TestMixtureBudget(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			return rows, m.Streaming()
+			return rows, streamed{m.Streaming(), m.Placement()}
 		}
 		want, s := run()
 		if s.Experts != (place.ExpertCache{}) {

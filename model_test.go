@@ -337,7 +337,7 @@ func TestPrompts(t *testing.T) {
 		t.Error("text and its tokens are continued differently")
 	}
 	o.Sampling.Temperature = -1
-	if _, err := collect(m.Generate(t.Context(), atenia.Prompt{Text: "a", Options: o})); !errors.As(err, new(*atenia.SamplingError)) {
+	if _, err := collect(m.Generate(t.Context(), atenia.Prompt{Text: "a", Options: o})); !errors.As(err, new(*atenia.ConfigError)) {
 		t.Errorf("temperature -1: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 func observed(t *testing.T, o atenia.Observation, during func()) *atenia.Model {
 	t.Helper()
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
-	cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Threads: 1, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+	cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Threads: 1, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 	cfg.Budget.Reserve.Runtime = 1 << 16
 	p, err := atenia.OpenPlan(path, cfg)
 	if err != nil {
@@ -239,7 +239,7 @@ func TestLearning(t *testing.T) {
 			t.Errorf("%d episodes after run %d, want %d", n, run, want)
 		}
 	}
-	e, err := atenia.Explain(&atenia.ExplainConfig{Learning: file, All: true})
+	e, err := atenia.Explain(file)
 	if err != nil || len(e.Buckets) == 0 || !e.Buckets[0].Learned {
 		t.Errorf("%+v, %v", e, err)
 	}

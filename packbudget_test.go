@@ -72,7 +72,7 @@ func TestAdviseSaysWhatItAssumes(t *testing.T) {
 	if !a.Assumed || !strings.Contains(text, assumed) || strings.Contains(text, "–") || strings.Contains(text, room) {
 		t.Errorf("%+v: %s", a.Outcome, text)
 	}
-	cfg.Placement.Rates = atenia.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e11}
+	cfg.Placement.Rates = place.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e11}
 	cfg.Budget.RAM, cfg.Budget.Reserve.KV = 1<<30, 1<<19
 	a, text = advise()
 	if a.Assumed || strings.Contains(text, assumed) || a.Context == 0 || a.Context >= 256 || !strings.Contains(text, fmt.Sprintf("%s%d of 256 tokens", room, a.Context)) {

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func TestPackedFolders(t *testing.T) {
 			}
 			check(dir, &atenia.Config{Precise: true, CacheType: "f32"}, 1e-2)
 			check(dir, nil, 3e-2)
-			check(dir, &atenia.Config{Budget: atenia.Budget{RAM: 200 << 20}}, 3e-2)
+			check(dir, &atenia.Config{Budget: place.Budget{RAM: 200 << 20}}, 3e-2)
 			mix, _ := atenia.ParseMix("f32")
 			out := filepath.Join(t.TempDir(), "f32.gguf")
 			if _, err := atenia.Quantize(t.Context(), dir, out, atenia.QuantizeOptions{Mix: mix}); err != nil {

@@ -1,16 +1,18 @@
 package atenia
 
 import (
-	"atenia/internal/engine"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"strings"
-	"time"
 
+	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/hw"
+	"atenia/internal/machine/ledger"
+	"atenia/internal/memory/cuda"
 	core "atenia/internal/memory/place"
-	"atenia/internal/spelling"
+	"atenia/internal/policy/decide"
 	"atenia/internal/store/durable"
 	"atenia/place"
 )
@@ -21,7 +23,7 @@ import (
 // [WritePlacement] to open a model with exactly this placement later.
 //
 // Predictions are computed from Rates, which may be assumptions: Assumed names
-// them. [Streaming.Compare] tells how far off they were.
+// them. [Model.ComparePlacement] tells how far off they were.
 type Placement struct {
 	Tensors []place.Tensor // in the order of first use
 	Ring    place.Ring     // zero when nothing is streamed
@@ -32,7 +34,7 @@ type Placement struct {
 	// Rates are those that were predicted with. Measured names those that were
 	// measured just before, Kept those that were measured earlier, Assumed those
 	// that never were: "ssd", "ram", "flops". The others were given.
-	Rates                   Rates
+	Rates                   place.Rates
 	Measured, Kept, Assumed []string
 
 	placed *core.Placement
@@ -43,7 +45,7 @@ type Placement struct {
 // what Open will do.
 //
 // If weights stay on the disk and its speed is not known, Place reads the model's
-// files for half a second to measure it; [PlacementRules.NoProbe] prevents that. A
+// files for half a second to measure it; [place.Rules].NoProbe prevents that. A
 // budget that is too small is a [*place.FloorError], with the smallest budget that would
 // do; pins and requirements that cannot be met match [ErrPin] and [ErrRequire].
 func (p *Plan) Place() (*Placement, error) {
@@ -61,10 +63,10 @@ func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compil
 // Demands on a placement that cannot be met, for [errors.Is].
 var (
 	// ErrPin matches errors about a pin that matches no tensor, or whose tier has
-	// no room for the tensors it matches. See [PlacementRules].Pins.
+	// no room for the tensors it matches. See [place.Rules].Pins.
 	ErrPin = core.ErrPin
 	// ErrRequire matches errors about a placement that leaves tensors in a slower
-	// memory than [PlacementRules] allow with MaxTier or RequireGPU.
+	// memory than [place.Rules] allow with MaxTier or RequireGPU.
 	ErrRequire = core.ErrRequire
 )
 
@@ -88,7 +90,7 @@ func newPlacement(p *core.Placement) *Placement {
 		}),
 		Ring: place.Ring(p.Ring), Cache: place.Experts(p.Cache), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
 		Next:  convertAll(p.Next, newChange),
-		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
+		Rates: place.Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
 		placed: p,
 	}
 }
@@ -143,36 +145,11 @@ func (p *Placement) MarshalJSON() ([]byte, error) { return p.placed.MarshalJSON(
 // WriteText prints the table, the predictions and what would help.
 func (p *Placement) WriteText(w io.Writer) error { return p.placed.WriteText(w) }
 
-// A Streaming says how a model's weights lie in memory and on disk, and what
-// has been read of them so far. Numbers of the ring are 0 when nothing is
-// streamed.
-type Streaming struct {
-	Placement *Placement        // nil without a budget, and if the model is mapped
-	Automatic bool              // nobody set the budget: the model does not fit
-	Notes     []string          // what was decided about memory that nobody asked for
-	Held      int64             // bytes of weights in memory, as far as they are not mapped
-	Streamed  int64             // bytes that each pass reads
-	RingBytes int64             // memory of the ring
-	Passes    int64             // that were ended well
-	Read      int64             // bytes, from files
-	Reads     int64             // of files
-	Hits      int64             // units that were there when they were wanted
-	Late      int64             // units that were waited for
-	Stall     time.Duration     // that computing waited
-	Busy      time.Duration     // with at least one read in flight
-	Wall      time.Duration     // of the passes that were ended well
-	First     time.Duration     // of the first of them, which has units to wait for
-	Overlap   float64           // part of the shorter of moving and computing that the other hid, at most 1
-	Experts   place.ExpertCache // zero unless experts of a mixture are read when tokens choose them
-	Codec     string            // the form in which weights are streamed, and why; "" = none are
-	Lanes     []place.LaneWork  // what the executor of moves and work did, by lane
-}
-
 // Streaming returns how the weights are brought in. Any goroutine may ask.
-func (m *Model) Streaming() Streaming {
+func (m *Model) Streaming() place.Streaming {
 	weights := m.engine.Residence()
 	r := weights.Stats()
-	s := Streaming{
+	s := place.Streaming{
 		Automatic: m.engine.Automatic(), Notes: m.engine.Notes(),
 		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
@@ -185,45 +162,233 @@ func (m *Model) Streaming() Streaming {
 	}
 	s.Overlap = m.engine.Lanes().Overlap()
 	s.Lanes = convertAll(m.engine.ByLane(), func(l engine.LaneWork) place.LaneWork { return place.LaneWork(l) })
-	if pl := m.engine.Placement(); pl != nil {
-		s.Placement = newPlacement(pl)
-	}
 	return s
 }
 
-// WriteText prints what was read in lines: passes, the ring, and experts.
-func (s *Streaming) WriteText(w io.Writer) error {
-	var b strings.Builder
-	if n := s.Passes - 1; n > 0 {
-		each := (s.Wall - s.First).Seconds() / float64(n)
-		fmt.Fprintf(&b, "%-8s %s, %.3g s each after the first (%.3g a second)\n", "passes", spelling.Count(s.Passes, "pass"), each, 1/each)
+// Placement returns where the weights are, nil without a budget, and if the model is mapped.
+func (m *Model) Placement() *Placement {
+	if pl := m.engine.Placement(); pl != nil {
+		return newPlacement(pl)
 	}
-	if s.Read > 0 {
-		fmt.Fprintf(&b, "%-8s %s read from the ssd, waited %.3g s for it\n", "ssd", spelling.Size(s.Read), s.Stall.Seconds())
-	}
-	if s.RingBytes > 0 {
-		fmt.Fprintf(&b, "%-8s %s; %s ready when wanted, %d late\n", "ring", spelling.Size(s.RingBytes), spelling.Count(s.Hits, "unit"), s.Late)
-	}
-	if e := &s.Experts; e.Experts > 0 {
-		fmt.Fprintf(&b, "%-8s %d of %d in %s; %s and %s, %.1f %% hits; %s read, waited %.3g s\n", "experts", e.Slots, e.Experts, spelling.Size(e.Bytes),
-			spelling.Count(e.Hits, "hit"), spelling.Count(e.Misses, "miss"), 100*e.HitRate(), spelling.Size(e.Read), e.Wait.Seconds())
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return nil
 }
 
-// Compare compares the placement with what was measured: the most memory that
+// ComparePlacement compares the placement with what was measured: the most memory that
 // the process had, and what passes after the first, those of the answer, took.
 // It returns nil without a placement.
-func (s *Streaming) Compare() place.Comparison {
-	if s.Placement == nil {
+func (m *Model) ComparePlacement() place.Comparison {
+	pl := m.engine.Placement()
+	if pl == nil {
 		return nil
 	}
-	a := core.Actual{RAM: float64(cpu.PeakResident())}
+	s, a := m.Streaming(), core.Actual{RAM: float64(cpu.PeakResident())}
 	if s.Passes > 1 {
 		a.SSDBytes = float64(s.Read) / float64(s.Passes)
 		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
 		a.Overlap = s.Overlap
 	}
-	return core.Compare(s.Placement.placed, a)
+	return core.Compare(pl, a)
+}
+
+// Advise says how a model runs in the memory of [Config.Budget], or without one in
+// what is free now: how long a token takes, what limits it, and what would help.
+// Headers are read, and for half a second a file of the model, to measure how
+// fast that is; [place.Rules].NoProbe prevents it.
+func Advise(ctx context.Context, path string, c *Config) (*place.Advice, error) {
+	cfg, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a, err := guarded(func() (*engine.Advice, error) {
+		return engine.Advise(ctx, path, cfg.ConfigFile, cfg.engine(), loadText)
+	})
+	if err != nil {
+		return nil, publish(err)
+	}
+	return &place.Advice{Model: a.Path, RAM: a.RAM, Outcome: newOutcome(a.Now), Fit: a.Fit,
+		Remedies: convertAll(a.Remedies, func(r engine.Remedy) place.Remedy {
+			return place.Remedy{What: r.What, Command: r.Command, Then: newOutcome(r.Then)}
+		}), Notes: a.Notes}, nil
+}
+
+func newOutcome(o engine.Outcome) place.Outcome {
+	return place.Outcome{
+		Verdict: place.Verdict(o.Verdict), Seconds: o.Seconds, After: o.After, Start: o.Start, Low: o.Range.Low, High: o.Range.High, Text: o.Text, Assumed: o.Assumed,
+		Runs: o.Runs, Limit: o.Limit, SSD: o.SSD, RAM: o.RAM, Why: o.Why, Whole: o.Whole, Context: o.Context,
+	}
+}
+
+// Explain reports what was learned about backends from the latencies of earlier
+// runs, which [Observation].Learning recorded: which backend is preferred in
+// which situation, how sure that is, and why.
+//
+// A file that is missing, or of another version, is no error: File says so, and
+// nothing is learned. learning is the file, "" an empty one; without buckets all of it are
+// explained. Then a row that has more successes than runs is damaged,
+// and skipped as others are that cannot be read. A file that cannot be read is an
+// error.
+func Explain(learning string, of ...place.Bucket) (*place.Explanations, error) {
+	var t decide.Trainer
+	r := decide.Report{Status: decide.StatusMissing}
+	if learning != "" {
+		t, r = decide.Load(learning)
+	}
+	if r.Status == decide.StatusUnreadable {
+		return nil, r.Err
+	}
+	e := &place.Explanations{File: place.LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
+	if len(of) == 0 { // what is said of one bucket is the seed's, whose rows may be of any kind
+		e.File.Skipped += r.Damaged
+		t = t.Sound()
+	}
+	if r.First.Line > 0 && e.File.Skipped > 0 {
+		e.File.First = r.First
+	}
+	buckets := t.Buckets()
+	if len(of) > 0 {
+		buckets = convertAll(of, func(b place.Bucket) decide.Bucket {
+			return decide.Bucket{GPU: b.GPU, VRAM: decide.Band(b.VRAM), RAM: decide.Band(b.RAM)}
+		})
+	}
+	for _, b := range buckets {
+		e.Buckets = append(e.Buckets, explainBucket(&t, b))
+	}
+	return e, nil
+}
+
+func explainBucket(t *decide.Trainer, b decide.Bucket) place.BucketExplanation {
+	x := place.BucketExplanation{Bucket: place.Bucket{GPU: b.GPU, VRAM: int(b.VRAM), RAM: int(b.RAM)}}
+	e, learned := t.Explain(b)
+	if !learned {
+		return x
+	}
+	s, _ := t.Factors(b)
+	x.Learned = true
+	x.Explanation = place.Explanation{RecommendedBackend: e.RecommendedBackend.String(), Confidence: e.Confidence, Text: e.Text}
+	x.Factors = place.Factors{RecommendedBackend: s.RecommendedBackend.String(), Confidence: s.Confidence, Factors: convertAll(s.Factors, func(f decide.Factor) place.Factor {
+		return place.Factor{Kind: string(f.Kind), Weight: f.Weight, Description: f.Description}
+	})}
+	x.Narrative, _ = t.Narrative(b)
+	return x
+}
+
+// Replay makes every decision of a log again, from its recorded inputs and with
+// the functions that made it, and reports the records that do not come out the
+// same, byte for byte. With a policy, a name of [ReplayPolicies] or assignments
+// such as "budget.ram=8000000000", it reports what would have been decided
+// differently. A log that is damaged is an error.
+func Replay(log io.Reader, policy string) (*place.ReplayReport, error) {
+	if policy == "" {
+		return newReplayReport(decide.CheckLog(log))
+	}
+	r, err := decide.WhatIf(log, policy)
+	if errors.Is(err, decide.ErrPolicy) {
+		names := []string{}
+		for _, p := range ReplayPolicies() {
+			names = append(names, p[0])
+		}
+		err = &ConfigError{"policy", policy, "one of " + strings.Join(names, ", ") + ", or COMPONENT.INPUT=VALUE with a value that the input can have"}
+	}
+	return newReplayReport(r, err)
+}
+
+func newReplayReport(r *decide.ReplayReport, err error) (*place.ReplayReport, error) {
+	if r == nil {
+		return nil, err
+	}
+	out := &place.ReplayReport{Records: r.Records, Differences: convertAll(r.Differences, func(d decide.Difference) place.ReplayDifference {
+		fields := convertAll(d.Fields, func(f decide.Field) place.ReplayField { return place.ReplayField(f) })
+		return place.ReplayDifference{Line: d.Line, Seq: d.Seq, Component: d.Component, Fields: fields}
+	})}
+	if out.Whole = err == nil && r.Cut == nil; r.Cut != nil {
+		out.Cut = r.Cut
+	}
+	return out, err
+}
+
+// ReplayPolicies lists the policies that [Replay] knows by name, each with what
+// it changes.
+func ReplayPolicies() [][2]string { return decide.Policies() }
+
+// Map returns where the bytes of a run with a placement will live.
+func (p *Plan) Map(pl *Placement) (*place.MemoryMap, error) {
+	parts, err := p.compiled.Map(pl.placed)
+	if err != nil {
+		return nil, err
+	}
+	return newMap(parts, 0), nil
+}
+
+// Map returns where the bytes of the process are now.
+func (m *Model) Map() *place.MemoryMap {
+	x := newMap(m.engine.Map())
+	x.Peak = ledger.Process.Peak()
+	return x
+}
+
+func newMap(parts []ledger.Part, resident int64) *place.MemoryMap {
+	return &place.MemoryMap{Parts: convertAll(parts, func(p ledger.Part) place.MemoryPart { return place.MemoryPart(p) }), Resident: resident}
+}
+
+// Hardware examines the machine as it is now. Use it to choose a [place.Budget], or to
+// show a user what Warnings says: each is something that costs speed or will fail,
+// and what to do about it.
+//
+// MemoryBytes respects the limits of control groups, so in a container it is what
+// the container may use. Only measuring and the end of ctx cause errors; the
+// place.Machine is then returned as well, as far as it is known.
+//
+// dir is a folder whose storage is examined, such as that of the models; "" = none. measure
+// says how long the storage, and with "full" the links to devices, may be measured: "none" or
+// ""; "quick", as measured within the last 30 days or else for about a second; "full", for
+// some seconds.
+func Hardware(ctx context.Context, dir, measure string) (*place.Machine, error) {
+	o := hw.Options{CacheDir: dir, GPUs: cuda.Prober{}}
+	if measure != "" {
+		if err := o.Depth.UnmarshalText([]byte(measure)); err != nil {
+			return nil, &ConfigError{"measure", measure, "none, quick or full"}
+		}
+	}
+	s, d, err := hw.Probe(ctx, o)
+	m := &place.Machine{
+		ID: d.Machine(), Processor: d.Processor.Name, Arch: d.Processor.Arch, Cores: d.Processor.Cores, Threads: d.Processor.Threads,
+		MemoryBytes: known(d.Memory.LimitBytes), AvailableBytes: known(d.Memory.AvailableBytes), Pressure: known(s.Pressure.RAM),
+	}
+	for i := range d.Devices {
+		m.Devices = append(m.Devices, newDevice(&d.Devices[i]))
+	}
+	for _, u := range d.Unused {
+		m.Unused = append(m.Unused, u.Name)
+	}
+	if d.Storage != nil {
+		m.Storage = newStorage(d.Storage)
+	}
+	for _, w := range d.Warnings {
+		m.Warnings = append(m.Warnings, w.Text)
+	}
+	return m, err
+}
+
+func newDevice(d *hw.Device) place.Device {
+	v := place.Device{ID: d.ID, Name: d.Name, Driver: d.Driver, MemoryBytes: known(d.VRAMTotalBytes), FreeBytes: known(d.VRAMFreeBytes)}
+	if v.MemoryBytes > 0 && d.VRAMFreeBytes != nil {
+		v.Pressure = 1 - float32(float64(v.FreeBytes)/float64(v.MemoryBytes))
+	}
+	return v
+}
+
+func newStorage(d *hw.Storage) *place.Storage {
+	s := &place.Storage{Dir: d.Dir, Filesystem: d.Filesystem, Kind: string(d.Kind), FreeBytes: known(d.FreeBytes)}
+	if p := d.Profile; p != nil {
+		s.ReadBytes, s.WriteBytes, s.Latency = p.ReadBytes, p.WriteBytes, p.LatencySeconds
+	}
+	return s
+}
+
+// known returns a value, or 0 where it is not known.
+func known[T any](v *T) (known T) {
+	if v != nil {
+		known = *v
+	}
+	return known
 }

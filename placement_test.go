@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	cfg := &atenia.Config{
 		BatchTokens: 4, Slots: 1, Context: 32,
-		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 	cfg.Budget.Reserve.Runtime = 1 << 16
 	placed := func() (*atenia.Placement, error) {
@@ -84,7 +84,7 @@ func TestPlace(t *testing.T) {
 // pass that decodes then takes a third longer.
 func TestMoreRAMIsNoSlower(t *testing.T) {
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
-	cfg := &atenia.Config{Slots: 1, Context: 32, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+	cfg := &atenia.Config{Slots: 1, Context: 32, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 	cfg.Budget.Reserve.Runtime = 1 << 16
 	least, chunks := math.Inf(1), map[int]bool{}
 	step := int64(5 << 13)
@@ -126,14 +126,14 @@ func TestPlaceMeasures(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		ram               int64
-		rules             atenia.PlacementRules
+		rules             place.Rules
 		measured, assumed []string
 	}{
-		{"nothing streamed", 1 << 30, atenia.PlacementRules{}, nil, []string{"ssd", "ram", "flops"}},
-		{"streamed", 0, atenia.PlacementRules{}, []string{"ssd", "ram", "flops"}, nil},
-		{"memory is given", 0, atenia.PlacementRules{Rates: atenia.Rates{RAM: 10e9}}, []string{"ssd"}, []string{"flops"}},
-		{"storage is given", 0, atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9}}, nil, []string{"ram", "flops"}},
-		{"not to be measured", 0, atenia.PlacementRules{NoProbe: true}, nil, []string{"ssd", "ram", "flops"}},
+		{"nothing streamed", 1 << 30, place.Rules{}, nil, []string{"ssd", "ram", "flops"}},
+		{"streamed", 0, place.Rules{}, []string{"ssd", "ram", "flops"}, nil},
+		{"memory is given", 0, place.Rules{Rates: place.Rates{RAM: 10e9}}, []string{"ssd"}, []string{"flops"}},
+		{"storage is given", 0, place.Rules{Rates: place.Rates{SSD: 1e9}}, nil, []string{"ram", "flops"}},
+		{"not to be measured", 0, place.Rules{NoProbe: true}, nil, []string{"ssd", "ram", "flops"}},
 	} {
 		cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Placement: c.rules}
 		cfg.Budget.RAM, cfg.Budget.Reserve.Runtime = c.ram, 1<<16

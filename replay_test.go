@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ func TestDecisions(t *testing.T) {
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
 	cfg := &atenia.Config{
 		BatchTokens: 4, Slots: 1, Context: 32, Decisions: filepath.Join(t.TempDir(), "d.jsonl"),
-		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 	place := func() *atenia.Placement {
 		p, err := atenia.OpenPlan(path, cfg)

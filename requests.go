@@ -5,7 +5,10 @@ import (
 	"iter"
 	"time"
 
+	"atenia/internal/engine"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/sched"
+	"atenia/place"
 )
 
 // GenerateN continues a prompt n times and returns the sequences of the answers:
@@ -126,4 +129,103 @@ func (o *Options) request() (sched.Request, error) {
 		return sched.Request{}, err
 	}
 	return sched.Request{Speculate: draft, ID: o.ID, Priority: o.Priority, Client: o.Client, Sampling: o.Sampling.internal()}, nil
+}
+
+// Kinds of failure of [Model.SaveSlot], [Model.RestoreSlot] and [Model.EraseSlot], for
+// [errors.Is].
+var (
+	// ErrSlot says that there is no such slot, that it computes a request and can be neither
+	// restored into nor erased, or that it has nothing that can be saved.
+	ErrSlot = engine.ErrSlot
+	// ErrSlotFile says that a file is cut, changed, or no file of a slot. The error's text
+	// has the offset of what is wrong.
+	ErrSlotFile = engine.ErrSlotFile
+	// ErrSlotFileOther says that a file was saved by another model, or by this one with
+	// another adapter, [Config].CacheType, PageTokens or Precise, or before the model's
+	// files were written again.
+	ErrSlotFileOther = engine.ErrSlotFileOther
+)
+
+// A SlotFile says what [Model.SaveSlot] wrote or [Model.RestoreSlot] read.
+type SlotFile struct {
+	Slot   int   // 1 and up
+	Tokens int   // whose keys and values the file has
+	Bytes  int64 // of the file
+}
+
+// SaveSlot writes what a slot has computed to a file: its tokens, and their keys and
+// values or whatever state the model keeps of them. [Model.Requests] lists the slots; 0
+// is the one that was used last, so that after an answer a program can save the
+// conversation.
+//
+// The file is written under a temporary name and renamed when it is on the disk; its mode
+// is 0600, because the tokens are the text of prompts and answers. It can be restored by
+// the same build on the same kind of processor, with the same model, the same
+// [Config].Adapter and the same settings. A slot that computes a request is saved as it is
+// between two steps. Sequences with images or with an adapter of [Config].Adapters cannot
+// be saved: that, a slot that does not exist, one that is empty or one that waits for
+// memory are [ErrSlot].
+//
+//	for t, err := range m.Chat(ctx, c) { … }
+//	m.SaveSlot(ctx, 0, "conversation.kv")
+func (m *Model) SaveSlot(ctx context.Context, slot int, path string) (SlotFile, error) {
+	f, err := m.engine.Sched.SaveSlot(ctx, slot, path)
+	return SlotFile(f), err
+}
+
+// RestoreSlot reads a file that [Model.SaveSlot] wrote into an idle slot; 0 is the one with
+// the shortest sequence. A prompt that begins with its tokens goes on from there, with the
+// same results as if they were computed again. What the slot had before is treated as if
+// the slot had been given to a request: from 16 tokens on it is kept within
+// [Config].KeepBytes.
+//
+// A file that is damaged is [ErrSlotFile], one of another model or other settings
+// [ErrSlotFileOther], one with more tokens than the context a [*ContextError], and one that
+// does not exist [io/fs.ErrNotExist]. The slot then has what it had, unless memory
+// was short: room for the file's pages is made before these are read, by evicting what
+// idle slots and ended requests keep. A slot that computes a request is [ErrSlot].
+func (m *Model) RestoreSlot(ctx context.Context, slot int, path string) (SlotFile, error) {
+	f, err := m.engine.Sched.RestoreSlot(ctx, slot, path)
+	return SlotFile(f), err
+}
+
+// EraseSlot forgets what an idle slot has computed, 0 = the one used last, and returns of
+// how many tokens that was. A slot that computes a request is [ErrSlot].
+func (m *Model) EraseSlot(slot int) (tokens int, err error) { return m.engine.Sched.EraseSlot(slot) }
+
+// CacheStats returns the counts.
+func (m *Model) CacheStats() place.CacheStats {
+	c := m.engine.Sched.Cache()
+	return place.CacheStats{
+		MemoryPrompts: c.MemoryPrompts, MemoryTokens: c.MemoryTokens, DiskPrompts: c.DiskPrompts, DiskTokens: c.DiskTokens,
+		DiskFiles: c.Disk.Files, DiskBytes: c.Disk.Bytes, ReadBytes: c.Disk.Read, WrittenBytes: c.Disk.Written, Damaged: c.Disk.Damaged, Failed: c.Disk.Foul,
+	}
+}
+
+// Kinds of failure of a [Config.Checkpoint], for [errors.Is].
+var (
+	// ErrCheckpointBusy says that another process uses the folder.
+	ErrCheckpointBusy = checkpoint.ErrBusy
+	// ErrCheckpointOther says that a checkpoint is of another model, or of this
+	// one before its files were changed. The folder is left as it is.
+	ErrCheckpointOther = checkpoint.ErrOther
+	// ErrCheckpointDamaged says that files of a checkpoint are cut or changed.
+	ErrCheckpointDamaged = checkpoint.ErrInvalidFormat
+)
+
+// Checkpoint returns what the model took from its [Config.Checkpoint]; ok is
+// false if it was opened without one.
+func (m *Model) Checkpoint() (r place.Resumed, ok bool) {
+	e := m.engine.Resumed()
+	if e == nil {
+		return r, false
+	}
+	return newResumed(e), true
+}
+
+func newResumed(e *engine.Resumption) place.Resumed {
+	return place.Resumed{
+		Dir: e.Dir, Restored: e.Restored, Bytes: e.Bytes, Sequences: e.Sequences, Tokens: e.Tokens, Drift: e.Drift,
+		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Reused: e.Reused, Leftovers: e.Leftovers, Ignored: e.Ignored, Line: e.String(),
+	}
 }

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"atenia/place"
 	"errors"
 	"os"
 	"path/filepath"
@@ -51,11 +52,11 @@ func (s *saved) edit(t *testing.T, change func(string) string) {
 }
 
 // open opens the model with the folder and returns what it found.
-func (s *saved) open(t *testing.T) (atenia.Resumed, error) {
+func (s *saved) open(t *testing.T) (place.Resumed, error) {
 	t.Helper()
-	m, err := atenia.Open(t.Context(), s.path, &atenia.Config{Checkpoint: s.dir, Threads: 1, Context: 200, Budget: atenia.Budget{RAM: 8 << 30}, Placement: atenia.PlacementRules{NoProbe: true}})
+	m, err := atenia.Open(t.Context(), s.path, &atenia.Config{Checkpoint: s.dir, Threads: 1, Context: 200, Budget: place.Budget{RAM: 8 << 30}, Placement: place.Rules{NoProbe: true}})
 	if err != nil {
-		return atenia.Resumed{}, err
+		return place.Resumed{}, err
 	}
 	defer m.Close()
 	r, _ := m.Checkpoint()
@@ -165,7 +166,7 @@ func TestRunCheckpoint(t *testing.T) {
 func TestRunCheckpointLazy(t *testing.T) {
 	// unread opens a checkpoint whose conversations cannot be read: nothing does
 	// until a prompt continues one.
-	unread := func(t *testing.T) atenia.Resumed {
+	unread := func(t *testing.T) place.Resumed {
 		s := newSaved(t)
 		files, err := filepath.Glob(filepath.Join(s.dir, "cache", "tensor", "*.bin"))
 		if err != nil || len(files) == 0 {
@@ -202,7 +203,7 @@ func TestRunCheckpointLazy(t *testing.T) {
 }
 
 // wantDrift compares what a checkpoint is said to differ in.
-func wantDrift(t *testing.T, r atenia.Resumed, want ...string) {
+func wantDrift(t *testing.T, r place.Resumed, want ...string) {
 	t.Helper()
 	if len(r.Drift) != len(want) {
 		t.Fatalf("%q, want %q", r.Drift, want)
@@ -217,7 +218,7 @@ func wantDrift(t *testing.T, r atenia.Resumed, want ...string) {
 // TestRunWarmStart: the warm start of a run counts the checkpoint's tensors that
 // stay and those that cannot be where they were wanted.
 func TestRunWarmStart(t *testing.T) {
-	start := func(t *testing.T, entry string) (r atenia.Resumed) {
+	start := func(t *testing.T, entry string) (r place.Resumed) {
 		t.Helper()
 		s := newSaved(t)
 		s.edit(t, func(m string) string { return strings.Replace(m, weight("ram", "ram", mapped), entry, 1) })

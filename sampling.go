@@ -1,6 +1,17 @@
 package atenia
 
-import "atenia/internal/sample"
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"atenia/internal/engine"
+	"atenia/internal/model/file"
+	"atenia/internal/model/text"
+	"atenia/internal/sample"
+	"atenia/internal/text/token"
+)
 
 // Sampling says how the next token is chosen from the logits. The zero value
 // takes the most likely token, which suits extraction, code and tests; prose gets
@@ -75,7 +86,7 @@ type Mirostat struct {
 }
 
 // Validate returns nil, or an error that names every fault as a
-// [*SamplingError].
+// [*ConfigError].
 func (s Sampling) Validate() error { return publish(s.internal().Validate()) }
 
 func newSampling(p sample.Params) Sampling {
@@ -145,4 +156,90 @@ type LogProb struct {
 
 func newLogProbs(top []sample.LogProb) []LogProb {
 	return convertAll(top, func(l sample.LogProb) LogProb { return LogProb(l) })
+}
+
+// A GrammarError says what of [Options].Schema or [Options].Grammar cannot be
+// used. It comes before the request is queued. One that is too much to compile says
+// where that was found, and after how many states and how long: 262,144 states and ten
+// seconds are the most. Whoever waits for it may cancel the context.
+type GrammarError struct {
+	// Tool is the name of the one of [Conversation].Tools whose Parameters Pointer is into;
+	// [AnyTool] = all of them are too much together. "" = it is about Schema or Grammar.
+	Tool    string
+	Pointer string // into the schema, as in RFC 6901; "" is its root
+	Offset  int    // byte of the grammar
+	Why     string
+	Err     error // the same in the compiler's words
+	// States and Took are how far compiling it came before it exceeded what it may take;
+	// 0 = something else is wrong.
+	States int
+	Took   time.Duration
+}
+
+// Error implements error.
+func (e *GrammarError) Error() string {
+	if e.Tool == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("the parameters of the tool %q: at %s: %s", e.Tool, cmp.Or(e.Pointer, "/"), e.Why)
+}
+
+// Unwrap returns Err.
+func (e *GrammarError) Unwrap() error { return e.Err }
+
+// constrain returns what makes the constraint of an answer from the schema or
+// grammar of o, nil if it has none.
+func (m *Model) constrain(ctx context.Context, o *Options) (func() sample.Constraint, error) {
+	switch {
+	case o.Schema == nil && o.Grammar == "":
+		return nil, nil
+	case o.Schema != nil && o.Grammar != "":
+		return nil, &ConfigError{"Schema", nil, "a schema or a grammar, not both"}
+	case m.text.Tokenizer == nil:
+		return nil, m.textErr
+	}
+	return m.grammars.Constrain(ctx, m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
+}
+
+// checkDraft returns why the draft model of a configuration cannot draft for a model with
+// a text, which may have no tokenizer: its tokens are others.
+func checkDraft(c *Config, p *engine.Plan, t *text.Text) error {
+	if early, _, _ := c.early(); early || c.Draft == "" {
+		return nil
+	}
+	d, err := engine.OpenFiles(c.Draft, "", file.HeaderOnly())
+	if err != nil {
+		return fmt.Errorf("draft model: %w", err)
+	}
+	defer d.Close()
+	own, _ := text.Load(d) // what has no tokenizer is compared by its size
+	refuse := func(why string) error {
+		return &ConfigError{"Draft", c.Draft, fmt.Sprintf("a model with the tokens of %s, such as a smaller one of its family: %s", p.Path(), why)}
+	}
+	if t == nil || own == nil || t.Tokenizer == nil || own.Tokenizer == nil {
+		if n, want := p.DraftVocab(), p.Model.Config.Vocab; n != want {
+			return refuse(fmt.Sprintf("this one has %d, want %d", n, want))
+		}
+		return nil
+	}
+	if id, a, b, ok := otherToken(t.Tokenizer, own.Tokenizer); !ok {
+		return refuse(fmt.Sprintf("token %d of this one is %q, there it is %q", id, b, a))
+	}
+	if a, b := t.Tokenizer.VocabSize(), own.Tokenizer.VocabSize(); min(a, b) < max(a, b)/2 {
+		return refuse(fmt.Sprintf("this one has %d, want about %d", b, a))
+	}
+	return nil
+}
+
+// otherToken compares the tokens that two vocabularies have in common and returns the
+// first that differs. Special tokens may: a variant of a model names those that it adds.
+func otherToken(a, b *token.Tokenizer) (id int32, in, of string, same bool) {
+	for id := range int32(min(a.VocabSize(), b.VocabSize())) {
+		in, there := a.Token(id)
+		of, here := b.Token(id)
+		if there && here && in != of && !a.IsSpecial(id) && !b.IsSpecial(id) {
+			return id, in, of, false
+		}
+	}
+	return 0, "", "", true
 }

@@ -21,7 +21,7 @@ func ExampleSampling() {
 	fmt.Println(s.Validate(), len(s.Order))
 
 	s.TopP = 2
-	var bad *atenia.SamplingError
+	var bad *atenia.ConfigError
 	fmt.Println(errors.As(s.Validate(), &bad))
 	// Output:
 	// <nil>

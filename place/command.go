@@ -68,8 +68,8 @@ func (r *LastRun) within(ram string) RunFlag {
 	return RunFlag{Name: "budget", Value: WithRAM(had, ram)}
 }
 
-// embedded names the model inside the program, which is no path.
-const embedded = "atenia-story"
+// Embedded names the model inside the program, which is no path.
+const Embedded = "atenia-story"
 
 // SeenFrom lets paths that are relative to the folder of the run lead to the same files from
 // another folder.
@@ -82,7 +82,7 @@ func (r *LastRun) SeenFrom(folder string) {
 			*path = filepath.Join(r.Folder, *path)
 		}
 	}
-	if r.Model != embedded {
+	if r.Model != Embedded {
 		move(&r.Model)
 	}
 	flags := [][]RunFlag{r.Flags}

@@ -90,3 +90,14 @@ func (x *BucketExplanation) WriteFactors(w io.Writer) error {
 func (x *BucketExplanation) Title() string {
 	return fmt.Sprintf("gpu-available=%v vram-band=%d ram-band=%d", x.GPU, x.VRAM, x.RAM)
 }
+
+// ParseBucket reads a bucket from the values of three flags, each exactly as
+// "atenia explain" wants it: true or false, and 0 to 3.
+func ParseBucket(gpu, vram, ram string) (b Bucket, ok bool) {
+	gpus := map[string]bool{"true": true, "false": false}
+	bands := map[string]int{"0": 0, "1": 1, "2": 2, "3": 3}
+	g, okG := gpus[gpu]
+	v, okV := bands[vram]
+	r, okR := bands[ram]
+	return Bucket{GPU: g, VRAM: v, RAM: r}, okG && okV && okR
+}

@@ -14,7 +14,7 @@ type Machine struct {
 
 	Devices  []Device
 	Unused   []string // GPUs on which nothing computes, by name
-	Storage  *Storage // of atenia.HardwareConfig.CacheDir; nil without one
+	Storage  *Storage // of the folder; nil without one
 	Warnings []string // what costs speed or will fail, and what to do about it
 }
 

@@ -3,6 +3,7 @@ package serve
 // The endpoints of operators: is it alive, is it ready, how much does it do.
 
 import (
+	"atenia/place"
 	"context"
 	"net/http"
 	"strconv"
@@ -101,7 +102,7 @@ func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
 		Share    int64                  `json:"budget_bytes,omitempty"`
 		Expires  *time.Time             `json:"expires,omitempty"`
 		Requests []atenia.RequestStatus `json:"slots,omitempty"`
-		Cache    *atenia.CacheStats     `json:"cache,omitempty"`
+		Cache    *place.CacheStats      `json:"cache,omitempty"`
 	}
 	out := struct {
 		Running int     `json:"requests_running"`

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"atenia/place"
 	"bufio"
 	"bytes"
 	"context"
@@ -491,7 +492,7 @@ func TestManyModels(t *testing.T) {
 // own, and is refused with the numbers while that is in use.
 func TestBudget(t *testing.T) {
 	pl := func() int64 {
-		p, err := atenia.OpenPlan("", &atenia.Config{Threads: 1, Budget: atenia.Budget{RAM: 1 << 30}})
+		p, err := atenia.OpenPlan("", &atenia.Config{Threads: 1, Budget: place.Budget{RAM: 1 << 30}})
 		if err != nil {
 			t.Fatal(err)
 		}

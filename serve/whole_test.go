@@ -19,8 +19,8 @@ func TestWholeContexts(t *testing.T) {
 	const slots = 4
 	config := func(ram int64) atenia.Config {
 		return atenia.Config{
-			Context: 512, BatchTokens: 4, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1 << 20}},
-			Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+			Context: 512, BatchTokens: 4, Budget: place.Budget{RAM: ram, Reserve: place.Reserve{Runtime: 1 << 20}},
+			Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		}
 	}
 	doctor := func(ram int64, batch int) *place.Advice {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"atenia/internal/memory/checkpoint"
-	"atenia/internal/model/file"
 	job "atenia/internal/train"
 	"atenia/internal/train/fit"
 	"atenia/internal/train/recipe"
@@ -138,11 +137,7 @@ func Run(ctx context.Context, r *Recipe, o Options) (*Report, error) {
 	if o.Watch != nil {
 		p.Watch = func(e job.Event) { o.Watch(Event(e)) }
 	}
-	var rep *fit.Report
-	err := file.Guard(func() (err error) { // files that are mapped, and that another program shortens
-		rep, err = fit.Run(ctx, r.internal(), p)
-		return err
-	})
+	rep, err := fit.Run(ctx, r.internal(), p)
 	if rep == nil {
 		return nil, err
 	}

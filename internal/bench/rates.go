@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"atenia"
 	"atenia/internal/engine"
 	"atenia/internal/memory/place"
 )
@@ -12,7 +11,7 @@ import (
 // Rates measures how fast a model's largest file and memory are read, alone and
 // both at once, for a second in all. It returns the bytes of all files, too, of
 // which nothing stays in the system's cache.
-func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes int64, err error) {
+func Rates(ctx context.Context, path string, threads int) (r place.KeptRates, bytes int64, err error) {
 	d, err := engine.OpenFiles(path, "")
 	if err != nil {
 		return r, 0, err
@@ -32,5 +31,5 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 		}
 	}
 	measured, err := place.MeasureRates(ctx, largest, place.MeasureEffort{Threads: threads, MemoryBytes: engine.FreeMemory()})
-	return atenia.Rates(measured.KeptRates), bytes, err
+	return measured.KeptRates, bytes, err
 }

@@ -152,7 +152,7 @@ func (b *predictBench) once(ctx context.Context, a *app, path string, r *predict
 		return err
 	}
 	defer mf.finish(a, m, &err)
-	d := &m.Streaming().Placement.Decode
+	d := &m.Placement().Decode
 	r.Predicted = d.At(float64(len(measured) + b.n/2))
 	off := r.Predicted / max(d.Seconds, 1e-9)
 	r.Low, r.High, r.Corrected = d.Low*off, d.High*off, d.Runs

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 )
 
@@ -76,7 +76,7 @@ type stepCounts struct {
 }
 
 func resultOf(path string, m *atenia.Model, r *bench.Report) *benchResult {
-	path = cmp.Or(path, embedded.Name)
+	path = cmp.Or(path, place.Embedded)
 	weights, _, _ := m.Memory()
 	res := &benchResult{
 		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode, packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -101,7 +102,7 @@ func (b *measurement) run(ctx context.Context, path string) (*streamResult, erro
 		}
 		r.before = before
 	}
-	d, err := atenia.Hardware(ctx, nil)
+	d, err := atenia.Hardware(ctx, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (b *measurement) run(ctx context.Context, path string) (*streamResult, erro
 type turns struct {
 	limit            int64
 	group            string
-	rates            []atenia.Rates
+	rates            []place.Rates
 	mapped, streamed []*bench.PassesReport
 	whole            []*bench.PassesReport // all experts of a layer, if the model has any
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"bufio"
 
 	"atenia"
@@ -16,7 +17,7 @@ import (
 // agree on them through flags.
 type settings struct {
 	threads, prompt, passes int
-	rates                   atenia.Rates
+	rates                   place.Rates
 }
 
 func (s *settings) register(f *pflag.FlagSet) {

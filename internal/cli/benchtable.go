@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 
@@ -62,7 +62,7 @@ func (t *benchTable) run(ctx context.Context, a *app, models []string) error {
 	}
 	var results []*benchResult
 	for _, path := range models {
-		if fi, err := durable.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
+		if fi, err := durable.Stat(path); path != place.Embedded && (err != nil || fi.IsDir()) {
 			return cmp.Or(err, fmt.Errorf("%s: want a model file", path))
 		}
 		one := t.benchRun // a copy, because it is changed

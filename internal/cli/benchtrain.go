@@ -65,7 +65,7 @@ func benchTrainCommand(env *command.Env) *cobra.Command {
 		if err := old.read(); err != nil {
 			return err
 		}
-		d, err := atenia.Hardware(c.Context(), nil)
+		d, err := atenia.Hardware(c.Context(), "", "")
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 
 	"atenia"
 	"atenia/internal/memory/checkpoint"
-	"atenia/internal/memory/place"
 	"atenia/internal/store/blob"
+	"atenia/place"
 )
 
 // entriesOf lists the entries of a cache folder by kind and key.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -14,7 +15,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -141,7 +141,7 @@ func (t *talk) read(ctx context.Context, prompt string) (string, error) {
 // loop reads lines until the end of input or /bye.
 func (t *talk) loop(ctx context.Context) error {
 	t.a.talking.Store(t.lines.Terminal)
-	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), embedded.Name), t.m.Family(), spelling.Count(t.m.Context(), "token"))
+	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), place.Embedded), t.m.Family(), spelling.Count(t.m.Context(), "token"))
 	for {
 		line, err := t.read(ctx, "> ")
 		switch {

@@ -211,9 +211,6 @@ func exitCode(err error) int {
 	if e, ok := errors.AsType[*place.FloorError](err); ok && !e.Auto { // nobody gave too little
 		return command.BadUsage
 	}
-	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {
-		return command.BadUsage
-	}
 	if errors.Is(err, atenia.ErrPin) || errors.Is(err, atenia.ErrRequire) {
 		return command.BadUsage
 	}

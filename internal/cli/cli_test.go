@@ -130,7 +130,7 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("doctor: %w", command.ErrVerify), command.BadResult},
 		{command.Usagef("no"), command.BadUsage},
 		{fmt.Errorf("x: %w", &atenia.ConfigError{Field: "Threads"}), command.BadUsage},
-		{fmt.Errorf("x: %w", &atenia.SamplingError{Field: "TopP"}), command.BadUsage},
+		{fmt.Errorf("x: %w", &atenia.ConfigError{Field: "TopP"}), command.BadUsage},
 		{atenia.ErrClosed, command.Failure},
 	} {
 		if got := exitCode(c.err); got != c.want {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/quila"
-	"atenia/internal/model/embedded"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -215,10 +215,10 @@ func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 // because it knows its own quoting and "~".
 func model(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	kinds := []string{"gguf", "safetensors"}
-	if !strings.HasPrefix(embedded.Name, typed) {
+	if !strings.HasPrefix(place.Embedded, typed) {
 		return kinds, cobra.ShellCompDirectiveFilterFileExt
 	}
-	all := []string{cobra.CompletionWithDesc(embedded.Name, "the embedded model")}
+	all := []string{cobra.CompletionWithDesc(place.Embedded, "the embedded model")}
 	directive := cobra.ShellCompDirectiveNoFileComp
 	here, _ := os.ReadDir(".") // without one there is nothing to offer
 	for _, e := range here {

@@ -9,7 +9,6 @@ import (
 	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"atenia/place"
@@ -106,7 +105,7 @@ func (a *app) printHealth(h *machine.Health) error {
 	fmt.Fprintf(w, "threads\t%d (%s, %s allowed)\n", h.Threads, spelling.Count(h.Cores, "core"), spelling.Count(h.Allowed, "processor"))
 	fmt.Fprintf(w, "memory\t%.1f GB/s\n", h.Bandwidth/1e9)
 	fmt.Fprintf(w, "arithmetic\t%.0f GFLOP/s in float32, %.0f GOP/s in int8\n", h.FLOPS/1e9, h.DotOPS/1e9)
-	fmt.Fprintf(w, "%s\topen in %d ms, first token after %d ms\n", embedded.Name, h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
+	fmt.Fprintf(w, "%s\topen in %d ms, first token after %d ms\n", place.Embedded, h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
 	if err := w.Flush(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -8,7 +9,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 
@@ -99,7 +99,7 @@ func (a *app) eval() *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, e.options.Against.Close()) }()
 		}
-		res := evalResult{Model: cmp.Or(optionalModel(args), embedded.Name)}
+		res := evalResult{Model: cmp.Or(optionalModel(args), place.Embedded)}
 		if err := e.run(c.Context(), m, &res); err != nil {
 			return err
 		}

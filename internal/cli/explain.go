@@ -24,7 +24,9 @@ const defaultName = "learning.v1"
 // A query is the flags of one call.
 type query struct {
 	gpu, vram, ram  string
-	cfg             atenia.ExplainConfig
+	learning        string
+	all             bool
+	of              []place.Bucket // one, or all
 	structured, set bool
 }
 
@@ -54,8 +56,8 @@ func explainCommand(env *command.Env) *cobra.Command {
 	f.StringVar(&q.gpu, "gpu-available", "", "whether a GPU is available: true or false")
 	f.StringVar(&q.vram, "vram-band", "", "pressure band of device memory: 0 to 3")
 	f.StringVar(&q.ram, "ram-band", "", "pressure band of host memory: 0 to 3")
-	f.StringVar(&q.cfg.Learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"; one of another kind is an error")
-	f.BoolVar(&q.cfg.All, "all", false, "explain every context of the file")
+	f.StringVar(&q.learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"; one of another kind is an error")
+	f.BoolVar(&q.all, "all", false, "explain every context of the file")
 	f.BoolVar(&q.structured, "structured", false, "print factors and weights")
 	c.SetFlagErrorFunc(func(*cobra.Command, error) error { return wrong })
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -132,21 +134,23 @@ func roomy(dir string) bool {
 
 // valid reads the bucket; --all takes none.
 func (q *query) valid() bool {
-	if q.cfg.All {
+	if q.all {
 		return !q.set
 	}
-	return q.cfg.SetBucket(q.gpu, q.vram, q.ram)
+	b, ok := place.ParseBucket(q.gpu, q.vram, q.ram)
+	q.of = []place.Bucket{b}
+	return ok
 }
 
 func (q *query) run(env *command.Env) error {
-	given := q.cfg.Learning != ""
+	given := q.learning != ""
 	if !given && env.State != "" {
 		file := filepath.Join(env.State, defaultName)
 		if _, err := os.Stat(file); err == nil {
-			q.cfg.Learning = file
+			q.learning = file
 		}
 	}
-	e, err := atenia.Explain(&q.cfg)
+	e, err := atenia.Explain(q.learning, q.of...)
 	if err != nil {
 		return err
 	}
@@ -175,14 +179,14 @@ func (q *query) warn(env *command.Env, e *place.Explanations, given bool) {
 	case r.Err != nil:
 		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
 	case given && r.Status == "Missing":
-		fmt.Fprintf(env.Err, "atenia: warning: %s: no learned data\n", q.cfg.Learning)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: no learned data\n", q.learning)
 	case r.Skipped > 0:
-		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.cfg.Learning, spelling.Count(r.Skipped, "line"), r.First)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.learning, spelling.Count(r.Skipped, "line"), r.First)
 	}
 }
 
 func (q *query) print(env *command.Env, x *place.BucketExplanation, more bool) error {
-	if q.cfg.All {
+	if q.all {
 		if more {
 			fmt.Fprintln(env.Out)
 		}
@@ -214,7 +218,7 @@ func (q *query) printJSON(env *command.Env, e *place.Explanations) error {
 		}
 		out = append(out, j)
 	}
-	if !q.cfg.All {
+	if !q.all {
 		return env.PrintJSON(out[0])
 	}
 	return env.PrintJSON(out)

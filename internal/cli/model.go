@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"strings"
 
 	"atenia"
-	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/pflag"
@@ -179,9 +179,9 @@ func (m *modelFlags) finish(a *app, model *atenia.Model, err *error) {
 	for _, line := range s.Notes[min(m.told, len(s.Notes)):] { // since it was opened
 		fmt.Fprintf(warn, "atenia: %s\n", line)
 	}
-	if m.stats && s.Placement != nil {
+	if m.stats && model.Placement() != nil {
 		_ = s.WriteText(errw) // errors of standard error cannot be reported
-		c := s.Compare()
+		c := model.ComparePlacement()
 		_ = c.WriteText(errw)
 		for _, d := range c.Off() {
 			fmt.Fprintf(errw, "atenia: %s is worse than planned, by %+.0f %%\n", d.What, 100*d.Off)
@@ -228,10 +228,10 @@ func unkept(errw io.Writer, err error, dir string) error {
 }
 
 // A budgetFlag is a budget as a flag.
-type budgetFlag atenia.Budget
+type budgetFlag place.Budget
 
 // String implements [pflag.Value].
-func (b *budgetFlag) String() string { return atenia.Budget(*b).String() }
+func (b *budgetFlag) String() string { return place.Budget(*b).String() }
 
 // Set implements [pflag.Value].
 func (b *budgetFlag) Set(s string) error {
@@ -260,7 +260,7 @@ func modelAndText(args []string) (model, text string, given bool) {
 }
 
 func looksLikeModel(s string) bool {
-	if s == embedded.Name || strings.HasSuffix(strings.ToLower(s), ".gguf") {
+	if s == place.Embedded || strings.HasSuffix(strings.ToLower(s), ".gguf") {
 		return true
 	}
 	fi, err := os.Stat(s)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
@@ -131,7 +130,7 @@ func agreeNotes(t *testing.T, model string, bytes int64) {
 // sizeOf reads a size that was printed.
 func sizeOf(t *testing.T, s string) int64 {
 	t.Helper()
-	var b atenia.Budget
+	var b place.Budget
 	if err := b.Set("ram", strings.ReplaceAll(s, " ", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +323,7 @@ func TestAdvisedFlags(t *testing.T) {
 	all := engine.Config{
 		GPTQZeros: "v1", Context: 1, BatchTokens: 1, Threads: 1, AllThreads: true, Pack: pack.Off, Codec: "off", Draft: "d", Speculate: sched.SpeculateOff,
 		Lora: "l", Tower: "t", Precise: true, Compile: compile.Options{KVType: tensor.F16, NoFuse: true}, PlacementFile: "p", Checkpoint: "c",
-		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true, Rules: engine.Rules{Pins: []string{"x=ssd"}},
+		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true, Rules: place.Rules{Pins: []string{"x=ssd"}},
 	}
 	repeated := map[string]bool{"budget": true, "learning": true} // which are not of that
 	for _, f := range all.RunFlags("other.json") {

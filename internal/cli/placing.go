@@ -146,14 +146,14 @@ func (s *size) Type() string { return "SIZE" }
 // Set implements [pflag.Value].
 func (s *size) Set(text string) error {
 	if s.text = text; s.name == "vram" && text == "auto" {
-		m, err := atenia.Hardware(context.Background(), nil)
+		m, err := atenia.Hardware(context.Background(), "", "")
 		if err != nil {
 			return err
 		}
 		s.cfg.Budget.VRAM = freeVRAM(m.Devices)
 		return nil
 	}
-	return s.cfg.Budget.Set(s.name, text)
+	return atenia.SetBudget(&s.cfg.Budget, s.name, text)
 }
 
 // freeVRAM returns what a model may have of the device with the most free memory: a sixteenth
@@ -184,7 +184,7 @@ func (r *reserves) Set(text string) error {
 		name, size, _ := strings.Cut(strings.TrimSpace(item), "=")
 		switch name {
 		case "kv", "act", "runtime":
-			if err := r.cfg.Budget.Set(name, size); err != nil {
+			if err := atenia.SetBudget(&r.cfg.Budget, name, size); err != nil {
 				return err
 			}
 		default:
@@ -195,10 +195,10 @@ func (r *reserves) Set(text string) error {
 }
 
 // probeFlag returns the flag that selects the measurements for a placement.
-func probeFlag(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
+func probeFlag(r *place.Rules) pflag.Value { return &probe{r} }
 
 // A probe is the value of that flag.
-type probe struct{ rules *atenia.PlacementRules }
+type probe struct{ rules *place.Rules }
 
 // String implements [pflag.Value].
 func (p *probe) String() string {
@@ -257,7 +257,7 @@ func (r *rateFlag) Type() string { return "SIZE" }
 
 // Set implements [pflag.Value].
 func (r *rateFlag) Set(s string) error {
-	n, err := atenia.ParseSize(strings.TrimSuffix(s, "/s"))
+	n, err := place.ParseSize(strings.TrimSuffix(s, "/s"))
 	*r.to, r.text = float64(n), s
 	return err
 }

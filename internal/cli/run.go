@@ -173,10 +173,11 @@ type expertCosts struct {
 }
 
 // costsOf returns nil for a model without a budget.
-func costsOf(s atenia.Streaming) *runCosts {
-	if s.Placement == nil {
+func costsOf(m *atenia.Model) *runCosts {
+	if m.Placement() == nil {
 		return nil
 	}
+	s := m.Streaming()
 	c := &runCosts{Passes: s.Passes, Read: s.Read, Stall: s.Stall.Seconds(), Hits: s.Hits, Late: s.Late}
 	if s.Passes > 1 {
 		c.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
@@ -289,7 +290,7 @@ func (a *app) print(tokens iter.Seq2[atenia.Token, error], m *atenia.Model, p at
 	}
 	res.Text, res.Tokens, res.Seconds = text.String(), len(res.IDs), time.Since(start).Seconds()
 	if stats {
-		res.Costs = costsOf(m.Streaming())
+		res.Costs = costsOf(m)
 	}
 	return a.printJSON(res)
 }

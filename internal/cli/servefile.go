@@ -3,11 +3,11 @@ package cli
 // Files of serve: settings in TOML, keys.
 
 import (
+	"atenia/place"
 	"fmt"
 	"slices"
 	"strings"
 
-	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
@@ -28,7 +28,7 @@ func (s *sizeFlag) String() string {
 
 // Set implements [pflag.Value].
 func (s *sizeFlag) Set(text string) error {
-	n, err := atenia.ParseSize(text)
+	n, err := place.ParseSize(text)
 	*s = sizeFlag(n)
 	return err
 }

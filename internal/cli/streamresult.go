@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -44,8 +44,8 @@ type row struct {
 	Overlap  float64 `json:"overlap"` // median
 	Experts  *chosen `json:"experts,omitempty"`
 	// Predicted is the prediction of the placement, in seconds.
-	Predicted float64      `json:"predicted_seconds"`
-	Rates     atenia.Rates `json:"rates"` // medians of those measured before each turn
+	Predicted float64     `json:"predicted_seconds"`
+	Rates     place.Rates `json:"rates"` // medians of those measured before each turn
 }
 
 // A chosen is what the experts of a mixture cost.
@@ -88,7 +88,7 @@ func (t *turns) row(bytes int64) (w row) {
 	w.Overlap = of(func(i int) float64 { return t.streamed[i].Overlap })
 	w.Predicted = of(func(i int) float64 { return t.streamed[i].Predicted })
 	w.Bound = of(func(i int) float64 { return (float64(t.streamed[i].Streamed) + t.streamed[i].Missing) / t.rates[i].SSD })
-	w.Rates = atenia.Rates{
+	w.Rates = place.Rates{
 		SSD:     of(func(i int) float64 { return t.rates[i].SSD }),
 		SSDBusy: of(func(i int) float64 { return t.rates[i].SSDBusy }),
 		RAM:     of(func(i int) float64 { return t.rates[i].RAM }),

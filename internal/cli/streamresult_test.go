@@ -1,18 +1,18 @@
 package cli
 
 import (
+	"atenia/place"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
-	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 )
 
 func canned() *streamResult {
-	t := turns{limit: 1000, rates: []atenia.Rates{{SSD: 100, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}, {SSD: 120, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}}}
+	t := turns{limit: 1000, rates: []place.Rates{{SSD: 100, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}, {SSD: 120, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}}}
 	for _, s := range [][]float64{{9, 4, 5, 6}, {9, 7, 8, 4}} {
 		t.mapped = append(t.mapped, &bench.PassesReport{Seconds: s, ReadBytes: []int64{1300, 1330, 1331, 1332}, Hash: "a", Peak: 1000})
 	}

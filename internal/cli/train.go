@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (a *runTraining) setBudget(r *train.Recipe) error {
 	switch {
 	case err != nil:
 		return &command.UsageError{Err: fmt.Errorf("--budget: %w", err)}
-	case b != (atenia.Budget{RAM: b.RAM, Auto: b.Auto}) || b.RAM == 0:
+	case b != (place.Budget{RAM: b.RAM, Auto: b.Auto}) || b.RAM == 0:
 		return command.Usagef("--budget is %s, want ram=SIZE: training uses no other memory", a.budget)
 	}
 	r.Train.Budget = strconv.FormatInt(b.RAM, 10)

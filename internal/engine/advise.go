@@ -108,7 +108,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	}
 	a := &adviser{ctx: ctx, file: configFile, auto: c.Budget.RAM == 0 || c.Budget.Auto}
 	if c.Budget.RAM == 0 {
-		if err := c.Budget.Set("ram", "auto"); err != nil {
+		if err := SetBudget(&c.Budget, "ram", "auto"); err != nil {
 			return nil, err
 		}
 	}

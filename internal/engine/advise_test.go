@@ -14,6 +14,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/quant"
 	"atenia/internal/spelling"
+	pub "atenia/place"
 
 	"atenia/tensor"
 )
@@ -30,8 +31,8 @@ func asked(t *testing.T, tokens int) *adviser {
 		t.Fatal(err)
 	}
 	c := Config{
-		Slots: 1, BatchTokens: 4, Context: tokens, Budget: Budget{RAM: 1 << 40, Reserve: Reserve{Runtime: 1000}},
-		Rules: Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}, Logger: slog.New(slog.DiscardHandler),
+		Slots: 1, BatchTokens: 4, Context: tokens, Budget: place.Budget{RAM: 1 << 40, Reserve: pub.Reserve{Runtime: 1000}},
+		Rules: place.Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}, Logger: slog.New(slog.DiscardHandler),
 	}
 	p, err := OpenPlan(dir, "other.json", c, nil)
 	if err != nil {
@@ -128,7 +129,7 @@ func TestAdviseTogether(t *testing.T) {
 // model mapped, smaller weights beside it are advised if they let it be streamed.
 func TestAdviseTogetherMapped(t *testing.T) {
 	a := asked(t, 4096)
-	a.auto, a.plan.Config.Budget = true, Budget{RAM: 1 << 40, Auto: true}
+	a.auto, a.plan.Config.Budget = true, place.Budget{RAM: 1 << 40, Auto: true}
 	floor := func(p *Plan, f *footprint) int64 {
 		c := p.placeConfig()
 		c.Budget.RAM, c.Budget.Auto = 1, false
@@ -260,7 +261,7 @@ func TestBetterAtTheSamePlace(t *testing.T) {
 func TestMeasuredUntilCorrected(t *testing.T) {
 	a := asked(t, 64)
 	c := a.plan.placeConfig()
-	c.Rules = Rules{ProfileDir: t.TempDir()}
+	c.Rules = place.Rules{ProfileDir: t.TempDir()}
 	c.Budget.RAM, c.MeasureAlways = 1<<40, true
 	measured := 0
 	c.Measure = func(string, *place.Placement) (m place.Measurement, err error) {
@@ -302,7 +303,7 @@ func TestCorrectionsOfOtherTypes(t *testing.T) {
 		t.Fatal("no smaller type")
 	}
 	c := a.plan.placeConfig()
-	c.Rules = Rules{ProfileDir: t.TempDir()}
+	c.Rules = place.Rules{ProfileDir: t.TempDir()}
 	c.Budget.RAM, c.MeasureAlways = 1<<40, true
 	now := place.Measurement{KeptRates: place.KeptRates{SSD: 1e9, RAM: 10e9, SSDBusy: 1e9, RAMBusy: 1e10}, Products: map[string]place.ProductRate{}}
 	for _, p := range q.typesOf(false) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"atenia/internal/memory/place"
 	"context"
 	"fmt"
 	"log/slog"
@@ -43,8 +44,8 @@ type Config struct {
 
 	Adapters []AdapterFile // that requests may name
 
-	Budget        Budget
-	Rules         Rules
+	Budget        place.Budget
+	Rules         place.Rules
 	PlacementFile string
 	Decisions     string
 	NoStream      bool // maps a model that does not fit and has no budget
@@ -126,7 +127,7 @@ func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchToke
 // placed reports whether the configuration requires a placement.
 func (c *Config) placed() bool {
 	r := &c.Rules
-	return c.Budget != (Budget{}) || c.PlacementFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+	return c.Budget != (place.Budget{}) || c.PlacementFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
 }
 
 // exec is the configuration of the executor, without where weights are.

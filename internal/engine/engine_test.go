@@ -20,7 +20,7 @@ import (
 func config() engine.Config {
 	return engine.Config{
 		Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: pack.Off, Compile: compile.Options{PageTokens: 16},
-		Rules:  engine.Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  place.Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

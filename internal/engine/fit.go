@@ -204,7 +204,7 @@ func (p *Plan) unbounded() bool {
 }
 
 // mappable is mayMap with another budget.
-func (p *Plan) mappable(b Budget) bool {
+func (p *Plan) mappable(b place.Budget) bool {
 	c := p.Config
 	c.Budget = b
 	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()

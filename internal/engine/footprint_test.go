@@ -20,6 +20,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	pub "atenia/place"
 )
 
 // cases are models of both kinds of files, with tied heads and without.
@@ -45,8 +46,8 @@ func describe(t *testing.T, name string) *engine.Footprint {
 func placeConfig(ram int64) engine.PlaceConfig {
 	return engine.PlaceConfig{
 		Exec:   exec.Config{Threads: 1, MaxTokens: 4, MaxLogits: 1, Context: 32},
-		Budget: engine.Budget{RAM: ram, Reserve: engine.Reserve{Runtime: 1 << 16}},
-		Rules:  engine.Rules{NoProbe: true, Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Budget: place.Budget{RAM: ram, Reserve: pub.Reserve{Runtime: 1 << 16}},
+		Rules:  place.Rules{NoProbe: true, Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 }
 
@@ -328,16 +329,16 @@ func TestInputFaults(t *testing.T) {
 	if _, err := m.Place(c); !errors.Is(err, place.ErrInput) || !strings.Contains(err.Error(), "activations") {
 		t.Errorf("a byte for activations: %v", err)
 	}
-	for name, bad := range map[string]engine.Rules{
+	for name, bad := range map[string]place.Rules{
 		"pins":      {Pins: []string{"(=ram"}},
 		"slowest":   {MaxTier: "tape"},
 		"sequences": {Batch: -1},
 	} {
-		if errs := bad.Faults(); len(errs) != 1 {
+		if errs := engine.Faults(&bad); len(errs) != 1 {
 			t.Errorf("%s: %v", name, errs)
 		}
 	}
-	if errs := (&engine.Rules{MaxTier: "ram", Pins: []string{"a=ssd"}, Batch: 2}).Faults(); len(errs) > 0 {
+	if errs := engine.Faults(&place.Rules{MaxTier: "ram", Pins: []string{"a=ssd"}, Batch: 2}); len(errs) > 0 {
 		t.Errorf("rules without faults: %v", errs)
 	}
 }
@@ -346,8 +347,8 @@ func TestInputFaults(t *testing.T) {
 func TestParseBudget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 50 {
-		b := engine.Budget{RAM: 1 + rng.Int64N(1<<40), VRAM: rng.Int64N(2) * rng.Int64N(1<<36), SSD: rng.Int64N(1 << 42)}
-		b.Reserve = engine.Reserve{KV: rng.Int64N(1 << 30), Activations: rng.Int64N(1 << 30), Runtime: rng.Int64N(1 << 30)}
+		b := place.Budget{RAM: 1 + rng.Int64N(1<<40), VRAM: rng.Int64N(2) * rng.Int64N(1<<36), SSD: rng.Int64N(1 << 42)}
+		b.Reserve = pub.Reserve{KV: rng.Int64N(1 << 30), Activations: rng.Int64N(1 << 30), Runtime: rng.Int64N(1 << 30)}
 		if again, err := engine.ParseBudget(b.String()); err != nil || again != b {
 			t.Errorf("%s reads back as %s, %v", b, again, err)
 		}
@@ -359,7 +360,7 @@ func TestParseBudget(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, b, err)
 		}
 	}
-	bad := engine.Budget{Reserve: engine.Reserve{KV: -1}}
+	bad := place.Budget{Reserve: pub.Reserve{KV: -1}}
 	if f := bad.Faults(); !strings.HasPrefix(f, "kv ") {
 		t.Errorf("a negative cache: %q", f)
 	}

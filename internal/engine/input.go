@@ -16,8 +16,8 @@ import (
 // A PlaceConfig is what a placement depends on beside the model: budget and rules
 // of the user, and how the model will run.
 type PlaceConfig struct {
-	Budget Budget
-	Rules  Rules
+	Budget place.Budget
+	Rules  place.Rules
 	File   string      // a plan file, which is followed; "" = none
 	Exec   exec.Config // of the executor
 	// CacheBytes bounds cached keys and values; 0 = as many as Rules.Batch

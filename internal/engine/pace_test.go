@@ -109,7 +109,7 @@ func TestCorrectedByForm(t *testing.T) {
 	dir := t.TempDir()
 	placed := func(mode pack.Mode) *place.Placement {
 		t.Helper()
-		c := Config{Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: mode, Rules: Rules{ProfileDir: dir, NoProbe: true}, Logger: slog.New(slog.DiscardHandler)}
+		c := Config{Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: mode, Rules: place.Rules{ProfileDir: dir, NoProbe: true}, Logger: slog.New(slog.DiscardHandler)}
 		c.Budget.RAM = 1 << 30
 		p, err := OpenPlan("", "", c, nil)
 		if err != nil {

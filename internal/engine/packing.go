@@ -15,7 +15,7 @@ import (
 
 // packing lets packed weights take what memory there is, less what is kept for others
 // on the machine and for the keys and values that a placement has room for: those of
-// [Rules.Batch] sequences. Where more sequences need it, packed weights leave memory. It
+// [place.Rules].Batch sequences. Where more sequences need it, packed weights leave memory. It
 // answers for "plan", and for whoever opens the model without a budget of his own.
 func (p *Plan) packing() pack.Config {
 	available := int64(0)

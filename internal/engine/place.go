@@ -146,18 +146,18 @@ func (p *Plan) unattainable(e *place.FloorError) {
 	if e.Most = p.room; e.Budget < asked.RAM {
 		e.Asked = asked.RAM
 	}
-	if e.Auto || !p.mappable(Budget{}) {
+	if e.Auto || !p.mappable(place.Budget{}) {
 		return
 	}
 	c := p.placeConfig()
-	c.Budget = Budget{Reserve: asked.Reserve}
+	c.Budget = place.Budget{Reserve: asked.Reserve}
 	c.shortest(p)
 	mapped, err := p.footprint.mapped(&c)
 	e.Unbound = err == nil && mapped.Floor <= p.room
 }
 
 // noDevice is the error for a budget of memory that nothing computes in.
-func noDevice(b Budget) error {
+func noDevice(b place.Budget) error {
 	return &FieldError{"Budget", b.String(), "vram=0: there is no device that this binary can compute on"}
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/machine/hw"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
@@ -186,7 +185,7 @@ func (p *pressure) register() error {
 			p.fixed = append(p.fixed, t.Name)
 			continue
 		}
-		p.record.Place(memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}, hw.Snapshot{})
+		p.record.Place(memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}, nil)
 		if err := p.loop.Memory.RegisterOwned(t.Name, uint64(t.Bytes), tier, p); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func TestRememberedAlone(t *testing.T) {
 	for _, each := range []time.Duration{0, time.Hour} {
 		c, delay := config(), time.Duration(0)
 		c.Context = 128
-		c.Rules = engine.Rules{ProfileDir: t.TempDir(), NoProbe: true}
+		c.Rules = place.Rules{ProfileDir: t.TempDir(), NoProbe: true}
 		c.Delay = func() (time.Duration, bool) { delay += each; return delay, true }
 		decode(t, "parity/llama3", c, nil)
 		_, err := os.Stat(filepath.Join(c.Rules.ProfileDir, "runs.json"))
@@ -34,7 +34,7 @@ func TestRememberedInPlace(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		c := config()
 		c.Pack, c.Budget.Reserve.Runtime, c.Context = pack.InMemory, 1<<16, 128
-		c.Rules = engine.Rules{ProfileDir: t.TempDir(), NoProbe: true}
+		c.Rules = place.Rules{ProfileDir: t.TempDir(), NoProbe: true}
 		c.Delay = func() (time.Duration, bool) { return 0, true }
 		small := placeConfig(1)
 		small.Exec.Context = c.Context

@@ -246,7 +246,7 @@ func (r *resume) hint(p *Plan, c *PlaceConfig) {
 			wanted = append(wanted, t)
 		}
 	}
-	rules := func(n int) Rules {
+	rules := func(n int) place.Rules {
 		out := c.Rules
 		names := map[memory.Tier][]string{}
 		for _, t := range wanted[:n] {

@@ -6,7 +6,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/model/compile"
-	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory/place"
@@ -105,7 +104,7 @@ func locate(w *compile.Weight, d *file.Description) (compile.Location, bool) {
 }
 
 // onDisk reports whether a model is of files.
-func onDisk(d *file.Description) bool { return d.Path != "" && d.Path != embedded.Name }
+func onDisk(d *file.Description) bool { return d.Path != "" && !d.Bytes }
 
 // header is a view without its bytes.
 func header(v tensor.View) tensor.View { return tensor.View{DType: v.DType, Shape: v.Shape} }

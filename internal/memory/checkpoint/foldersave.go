@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
+	"atenia/place"
 )
 
 // A Saving says what a checkpoint is made of.

@@ -19,8 +19,14 @@ var (
 	ErrMismatch = errors.New("the plan is for another model")
 )
 
-// The public forms of what is too small.
+// The public forms of what users set and of what is too small.
 type (
+	// A Budget bounds the memory of a model.
+	Budget = pub.Budget
+	// Rules constrain the placement of tensors within a budget.
+	Rules = pub.Rules
+	// KeptRates are how fast the machine is.
+	KeptRates = pub.Rates
 	// A Part is one summand of a total in bytes.
 	Part = pub.Part
 	// A FloorError says that a budget is too small to run a model at all. It matches [ErrFloor].

@@ -1,7 +1,6 @@
 package place_test
 
 import (
-	"atenia/internal/spelling"
 	"errors"
 	"fmt"
 	"strings"
@@ -141,26 +140,5 @@ func TestParsePin(t *testing.T) {
 	}
 	if p, err := place.ParsePin("a=b=Ssd"); err != nil || p.Match.String() != "a=b" || p.Tier != memory.SSD {
 		t.Error(p, err)
-	}
-}
-
-func TestParseSize(t *testing.T) {
-	t.Parallel()
-	for s, want := range map[string]int64{
-		"0": 0, "17": 17, "4GiB": 4 << 30, "1.5 gib": 3 << 29, "512MiB": 512 << 20, "2GB": 2e9, "3k": 3 << 10, "1kB": 1000, "7B": 7, "0.5KiB": 512,
-	} {
-		if got, err := place.ParseSize(s); err != nil || got != want {
-			t.Errorf("%q: %d, %v", s, got, err)
-		}
-	}
-	for _, bad := range []string{"", "GiB", "-1", "1e3", "1..5GiB", "0x10", "99999999TiB", "4 apples", "nanGiB", "infGB", "auto"} {
-		if n, err := place.ParseSize(bad); !errors.Is(err, place.ErrInput) {
-			t.Errorf("%q: %d, %v", bad, n, err)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1 KiB", 3 << 29: "1.5 GiB", 1<<20 + 5243: "1.01 MiB"} {
-		if got := spelling.Size(n); got != want {
-			t.Errorf("%d: %q", n, got)
-		}
 	}
 }

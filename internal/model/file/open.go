@@ -27,6 +27,7 @@ const (
 // but Close are safe for concurrent use.
 type Description struct {
 	Path   string // as given to [Open]
+	Bytes  bool   // it was opened by [OpenBytes], from no file
 	Format string // GGUF, HuggingFace or Safetensors
 
 	Config []byte            // config.json, unparsed (huggingface)
@@ -106,7 +107,7 @@ const expected = "a .gguf file or a Hugging Face folder (config.json and *.safet
 // OpenBytes reads a GGUF file in memory without copying it. The bytes must not
 // change while the description is in use. name is used as the path.
 func OpenBytes(name string, gguf []byte) (*Description, error) {
-	d := &Description{Path: name, Format: GGUF}
+	d := &Description{Path: name, Bytes: true, Format: GGUF}
 	g, err := parseGGUF(name, gguf)
 	if err != nil {
 		return nil, err

@@ -44,11 +44,14 @@ func (r *Recorder) record(component string, inputs any, d record.Draft) record.R
 	return rec
 }
 
-// Place is [memory.Decide].
-func (r *Recorder) Place(p memory.TensorProfile, s hw.Snapshot) memory.Decision {
-	d := memory.Decide(p, s)
+// Place is [memory.Decide] on a machine, nil = one of which nothing is known.
+func (r *Recorder) Place(p memory.TensorProfile, machine *hw.Snapshot) memory.Decision {
+	if machine == nil {
+		machine = new(hw.Snapshot)
+	}
+	d := memory.Decide(p, *machine)
 	if r.Journal != nil {
-		r.record("placement", placeInputsOf(p, s), placeDraft(d))
+		r.record("placement", placeInputsOf(p, *machine), placeDraft(d))
 	}
 	return d
 }

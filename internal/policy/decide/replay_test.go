@@ -76,7 +76,7 @@ func log(t testing.TB, rounds int) string {
 			s.Reliability = map[string]hw.Reliability{"gpu1": {OK: 3, Fail: 1, LastErrorEpochMS: ptr(uint64(7))}, "gpu9": {}}
 		}
 		ts := memory.Snapshot{VRAM: memory.Status{Pressure: pressure()}, RAM: memory.Status{Pressure: pressure()}}
-		r.Place(memory.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, s)
+		r.Place(memory.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, &s)
 		r.Target(Kernel{Name: "k", Kind: KernelKind(rng.IntN(4))}, []memory.Tier{memory.RAM}, ts, rng.IntN(2) == 0)
 		routeKernel(t, r, ts, rng)
 		r.Backward(&BackwardNode{ID: 3, Forward: Target(rng.IntN(3)), Inputs: []Gradient{{ID: "g", Tier: memory.Tier(rng.IntN(2))}}}, rng.IntN(3) > 0)
@@ -412,7 +412,7 @@ func TestWhatIf(t *testing.T) {
 // A recorder without a journal decides the same.
 func TestNoJournal(t *testing.T) {
 	var r Recorder
-	got := r.Place(memory.TensorProfile{Elements: 1, ElementBytes: 4}, hw.Snapshot{})
+	got := r.Place(memory.TensorProfile{Elements: 1, ElementBytes: 4}, nil)
 	if want := memory.Decide(memory.TensorProfile{Elements: 1, ElementBytes: 4}, hw.Snapshot{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"atenia/internal/model/file"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,14 @@ type files map[string][]byte
 // Run executes a job. With train.ErrStopped it also returns a report of the
 // progress.
 func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err error) {
+	err = file.Guard(func() (err error) { // files that are mapped, and that another program shortens
+		rep, err = run(ctx, r, o)
+		return err
+	})
+	return rep, err
+}
+
+func run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err error) {
 	if err := folder(r.Model.From); err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/memory/place"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 	"atenia/internal/toml"
+	"atenia/place"
 )
 
 // ErrRecipe is returned for a file that is not TOML, has an unknown key, or an

@@ -103,7 +103,7 @@ func (a *openaiAsk) options(m *atenia.Model, body any, logProbs int) (atenia.Opt
 		return o, err
 	}
 	if o.Sampling.LogProbs = logProbs; logProbs > mostLogProbs {
-		return o, &atenia.SamplingError{Field: "LogProbs", Got: logProbs, Want: fmt.Sprintf("at most %d", mostLogProbs)}
+		return o, &atenia.ConfigError{Field: "LogProbs", Got: logProbs, Want: fmt.Sprintf("at most %d", mostLogProbs)}
 	}
 	var err error
 	if o.Adapter, o.AdapterScale, err = a.adapter(m); err != nil {

@@ -50,7 +50,7 @@ var started = time.Now()
 // headerConfig is c without what only an open model needs.
 func headerConfig(c *atenia.Config) *atenia.Config {
 	h := *c
-	h.Budget, h.Observe, h.Decisions, h.Checkpoint = atenia.Budget{}, atenia.Observation{}, "", ""
+	h.Budget, h.Observe, h.Decisions, h.Checkpoint = place.Budget{}, atenia.Observation{}, "", ""
 	return &h
 }
 
@@ -241,7 +241,7 @@ func (p *Pool) cacheBytes() (n int64) {
 
 // cached returns what all models' prompts began with, those that are not loaded any more
 // included, and what the folder of the disk has.
-func (p *Pool) cached() atenia.CacheStats {
+func (p *Pool) cached() place.CacheStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sum := p.past
@@ -255,8 +255,8 @@ func (p *Pool) cached() atenia.CacheStats {
 
 // plus adds what one model counted. All share a folder, so its size is that of the one
 // that saw it last.
-func plus(a, b atenia.CacheStats) atenia.CacheStats {
-	return atenia.CacheStats{
+func plus(a, b place.CacheStats) place.CacheStats {
+	return place.CacheStats{
 		MemoryPrompts: a.MemoryPrompts + b.MemoryPrompts, MemoryTokens: a.MemoryTokens + b.MemoryTokens,
 		DiskPrompts: a.DiskPrompts + b.DiskPrompts, DiskTokens: a.DiskTokens + b.DiskTokens,
 		DiskFiles: b.DiskFiles, DiskBytes: b.DiskBytes,

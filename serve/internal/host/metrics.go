@@ -3,6 +3,7 @@ package host
 // What is counted, for Prometheus.
 
 import (
+	"atenia/place"
 	"net/http"
 	"strconv"
 	"strings"
@@ -124,7 +125,7 @@ func (m *Metrics) Watch(h *Host) {
 	gauge("cache_bytes", "Bytes of cached keys and values of all models.", func() float64 { return float64(h.Pool.cacheBytes()) })
 	gauge("cache_disk_bytes", "Bytes of keys and values in files.", func() float64 { return float64(h.Pool.cached().DiskBytes) })
 	gauge("cache_disk_files", "Files of keys and values.", func() float64 { return float64(h.Pool.cached().DiskFiles) })
-	counter := func(name, help, label, value string, f func(*atenia.CacheStats) int64) {
+	counter := func(name, help, label, value string, f func(*place.CacheStats) int64) {
 		o := prometheus.CounterOpts{Name: "atenia_" + name, Help: help}
 		if label != "" {
 			o.ConstLabels = prometheus.Labels{label: value}
@@ -135,14 +136,14 @@ func (m *Metrics) Watch(h *Host) {
 		}))
 	}
 	const hits, tokens = "Prompts that began with keys and values that were there.", "Tokens of prompts whose keys and values were there."
-	counter("prefix_hits_total", hits, "from", "memory", func(c *atenia.CacheStats) int64 { return c.MemoryPrompts })
-	counter("prefix_hits_total", hits, "from", "disk", func(c *atenia.CacheStats) int64 { return c.DiskPrompts })
-	counter("prefix_hit_tokens_total", tokens, "from", "memory", func(c *atenia.CacheStats) int64 { return c.MemoryTokens })
-	counter("prefix_hit_tokens_total", tokens, "from", "disk", func(c *atenia.CacheStats) int64 { return c.DiskTokens })
-	counter("cache_disk_read_bytes_total", "Bytes of keys and values read from files.", "", "", func(c *atenia.CacheStats) int64 { return c.ReadBytes })
-	counter("cache_disk_written_bytes_total", "Bytes of keys and values written to files.", "", "", func(c *atenia.CacheStats) int64 { return c.WrittenBytes })
-	counter("cache_disk_damaged_total", "Files of keys and values removed because they were damaged.", "", "", func(c *atenia.CacheStats) int64 { return c.Damaged })
-	counter("cache_disk_failures_total", "Times that keys and values could not be written.", "", "", func(c *atenia.CacheStats) int64 { return c.Failed })
+	counter("prefix_hits_total", hits, "from", "memory", func(c *place.CacheStats) int64 { return c.MemoryPrompts })
+	counter("prefix_hits_total", hits, "from", "disk", func(c *place.CacheStats) int64 { return c.DiskPrompts })
+	counter("prefix_hit_tokens_total", tokens, "from", "memory", func(c *place.CacheStats) int64 { return c.MemoryTokens })
+	counter("prefix_hit_tokens_total", tokens, "from", "disk", func(c *place.CacheStats) int64 { return c.DiskTokens })
+	counter("cache_disk_read_bytes_total", "Bytes of keys and values read from files.", "", "", func(c *place.CacheStats) int64 { return c.ReadBytes })
+	counter("cache_disk_written_bytes_total", "Bytes of keys and values written to files.", "", "", func(c *place.CacheStats) int64 { return c.WrittenBytes })
+	counter("cache_disk_damaged_total", "Files of keys and values removed because they were damaged.", "", "", func(c *place.CacheStats) int64 { return c.Damaged })
+	counter("cache_disk_failures_total", "Times that keys and values could not be written.", "", "", func(c *place.CacheStats) int64 { return c.Failed })
 	gauge("models_loaded", "Models in memory.", func() float64 {
 		n := 0
 		for _, i := range h.Pool.List() {

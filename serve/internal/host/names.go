@@ -122,9 +122,6 @@ func problemIn(err error, body any) *Problem {
 	if _, ok := errors.AsType[*Problem](err); ok {
 		return &p
 	}
-	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
-		return invalid(err, e.Field, e.Got, e.Want, body)
-	}
 	if e, ok := errors.AsType[*atenia.GrammarError](err); ok {
 		return misshapen(e, body)
 	}

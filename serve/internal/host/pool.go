@@ -3,6 +3,7 @@ package host
 // Models by name: loaded when wanted, unloaded when idle, within one budget.
 
 import (
+	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -75,7 +76,7 @@ type Pool struct {
 
 	mu     sync.Mutex
 	closed bool
-	past   atenia.CacheStats // of models that were unloaded
+	past   place.CacheStats // of models that were unloaded
 }
 
 // An entry is one model of a pool.

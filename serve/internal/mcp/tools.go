@@ -104,7 +104,8 @@ func (s *Server) explain(c *call, in *explainInput) (textOutput, string, error) 
 	if err := m.Map().WriteText(&b); err != nil {
 		return textOutput{}, "", err
 	}
-	if st := m.Streaming(); st.Placement != nil {
+	if m.Placement() != nil {
+		st := m.Streaming()
 		b.WriteString("\n")
 		if err := st.WriteText(&b); err != nil {
 			return textOutput{}, "", err
