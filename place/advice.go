@@ -166,7 +166,13 @@ func (r *LastRun) mixture() bool { return r.AnyBytes > r.WeightBytes }
 
 // quantize returns the call that makes weights of a smaller type.
 func (r *LastRun) quantize(to string) string {
-	return fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
+	s := fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
+	for _, f := range r.Flags {
+		if f.Name == "lora" { // which no run of a quantized file takes
+			s += " " + f.String()
+		}
+	}
+	return s
 }
 
 // lessMemory advises a model that is mapped and does not fit: to stream it, if it was not

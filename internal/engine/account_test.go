@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -70,5 +73,42 @@ func TestFewer(t *testing.T) {
 	pinned.Config.NoStream, pinned.Config.Rules.Pins = true, nil
 	if l := pinned.Fewer("other.json", pl, 1, false); len(l) != 1 || l[0].What != "no --no-stream" || has(&l[0], "no-stream") {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestFewerWithoutThePlanFile: where a plan file leaves weights on the disk that have room,
+// the same memory without it is told first, and that more memory helps is said without it.
+func TestFewerWithoutThePlanFile(t *testing.T) {
+	a := asked(t, 64)
+	c := a.plan.placeConfig()
+	c.Budget.RAM, c.Rules.Pins = a.advice.Fit+64<<20, []string{`blk\.0\.ffn_(up|down)=ssd`}
+	pinned, err := a.plan.footprint.Place(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := pinned.File().Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "p.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.plan.again(a.file, func(x *Config) { x.PlacementFile, x.Budget.RAM = file, c.Budget.RAM })
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := p.Place(t.Context())
+	if err != nil || !pl.Spills() {
+		t.Fatal(err)
+	}
+	l := p.Fewer(a.file, pl, 1, false)
+	if len(l) == 0 || l[len(l)-1].What != "the same RAM without the plan file" || l[len(l)-1].RAM != c.Budget.RAM || l[len(l)-1].Read != 0 {
+		t.Errorf("%+v", l)
+	}
+	for _, x := range pl.Larger {
+		if !strings.HasSuffix(x.What, "without the plan file") {
+			t.Errorf("%+v", x)
+		}
 	}
 }

@@ -69,6 +69,26 @@ func (f *footprint) inCache(c PlaceConfig, bytes int64) int {
 	return max(1, n)
 }
 
+// mapWithin lets a model that is mapped, or was read into memory, have so much memory: with
+// shorter steps where those that are asked for leave too little to keys and values of a whole
+// context. tokens are as of boundCache.
+func (p *Plan) mapWithin(ram int64) (tokens int, err error) {
+	c := p.placeConfig()
+	c.Budget.RAM = ram - p.copied()
+	for _, n := range p.steps(&c) {
+		mapped, err := p.footprint.mapped(&c)
+		if err != nil {
+			return 0, err
+		}
+		if _, tokens := p.footprint.room(c, mapped); mapped.Floor <= c.Budget.RAM && tokens == 0 {
+			break
+		}
+		c.shorten(n)
+		p.effective.BatchTokens = n
+	}
+	return p.boundCache(ram)
+}
+
 // boundCache bounds the keys and values of a model that is mapped, or was read into
 // memory, without a budget: where a whole context has no room in so many bytes, a longer
 // text is refused, where a process that took it would be killed.
@@ -98,6 +118,7 @@ func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
 	if len(pl.Larger) == 0 {
 		return nil
 	}
+	file := c.File != ""
 	c.File = "" // which says where weights are whatever there is
 	least := c
 	if one := f.oneWhole(&c); one > 0 {
@@ -108,7 +129,7 @@ func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
 		return err
 	}
 	c.Measure, c.Recorder, c.Budget.Auto, c.Known = nil, decide.Recorder{}, false, new(pl.Input().Rates)
-	pl.Revise(fits, func(ram int64) (*place.Placement, error) {
+	pl.Revise(fits, file, func(ram int64) (*place.Placement, error) {
 		c.Budget.RAM = ram
 		pl, _, err := p.fitWhole(f, c)
 		return pl, err

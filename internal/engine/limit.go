@@ -167,21 +167,9 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	switch {
 	case low && floor.Maps:
 		room := c.Budget.RAM
-		try := p.placeConfig()
 		*c = p.Config
-		for _, n := range p.steps(&try) {
-			mapped, err := p.footprint.mapped(&try)
-			if err != nil {
-				return nil, err
-			}
-			if _, tokens := p.footprint.room(try, mapped); mapped.Floor <= room && tokens == 0 {
-				break // else shorter steps leave more to keys and values
-			}
-			try.shorten(n)
-			c.BatchTokens = n
-		}
 		p.account.SetLimit(0)
-		tokens, err := p.boundCache(room)
+		tokens, err := p.mapWithin(room)
 		if err != nil {
 			return nil, err
 		}

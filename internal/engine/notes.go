@@ -62,7 +62,7 @@ func (f *footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
 		c.shorten(pl.Input().Chunk)
 	}
 	if ram := pl.Input().RAM; ram > 0 && !c.Budget.Auto {
-		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0
+		c.Exec.Pack.Available, c.Exec.Pack.Reserve, c.Exec.Pack.Mixture = max(1, ram-pl.RAM()), 0, false
 	}
 	if pl.Spills() {
 		c.Exec.Pack.Mode = pack.Off

@@ -38,7 +38,7 @@ func (p *Plan) packingOf(d *file.Description) pack.Config {
 func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Config {
 	c := p.packingOf(d)
 	if ram := pl.Input().RAM; ram > 0 && !p.Effective().Budget.Auto {
-		c.Available, c.Reserve = max(1, ram-pl.RAM()), 0
+		c.Available, c.Reserve, c.Mixture = max(1, ram-pl.RAM()), 0, false // the budget has room for the files' form, too
 	}
 	return c
 }

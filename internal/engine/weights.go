@@ -117,7 +117,7 @@ func (p *Plan) boundUnplaced() error {
 	if p.whole <= p.room {
 		return nil
 	}
-	tokens, err := p.boundCache(p.room)
+	tokens, err := p.mapWithin(p.room)
 	if tokens > 0 {
 		p.note("the model needs %s, %s can be allocated%s", spelling.Size(p.whole), spelling.Size(p.room), upTo(tokens, p.Context()))
 	}

@@ -184,9 +184,9 @@ func Reload(in Input, f *File) (*Placement, error) {
 		return nil, err
 	}
 	if q, err := place(in, nil); err == nil {
-		p.change(q)
+		p.change(q, withoutFile)
 	}
-	p.changes()
+	p.changes(withoutFile)
 	return p, nil
 }
 

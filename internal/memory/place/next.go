@@ -61,26 +61,29 @@ func (p *Placement) larger() []int64 {
 	return []int64{p.in.RAM + step, fit}
 }
 
+// withoutFile says that a change is made of what a plan file says otherwise.
+const withoutFile = " without the plan file"
+
 // changes tries larger RAM budgets.
-func (p *Placement) changes() {
+func (p *Placement) changes(without string) {
 	for _, ram := range p.larger() {
 		in := p.in
 		in.RAM = ram
 		if q, err := place(in, nil); err == nil {
-			p.change(q)
+			p.change(q, without)
 		}
 	}
 }
 
 // change keeps the change to a placement in more RAM that reads less: as the next one, too,
 // if it is faster by more than predictions are off.
-func (p *Placement) change(q *Placement) {
+func (p *Placement) change(q *Placement, without string) {
 	if q.Decode.SSDBytes >= p.Decode.SSDBytes {
 		return
 	}
-	what := "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM"
+	what := "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM" + without
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
-		what = "the same RAM without the plan file"
+		what = "the same RAM" + without
 	}
 	c := Change{What: what, SSDNow: p.Decode.SSDBytes, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start, SSDBytes: q.Decode.SSDBytes}
 	if !p.Supposed() && !q.Supposed() {
@@ -93,10 +96,14 @@ func (p *Placement) change(q *Placement) {
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for
-// who places differently there and streams nothing in so many bytes: more is no change.
-func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) {
-	was, last := p.Larger, int64(-1)
+// who places differently there and streams nothing in so many bytes: more is no change. Of
+// a placement by a plan file they are without it.
+func (p *Placement) Revise(fits int64, file bool, try func(ram int64) (*Placement, error)) {
+	was, last, without := p.Larger, int64(-1), ""
 	p.Next, p.Larger = nil, nil
+	if file {
+		fits, without = max(fits, p.in.RAM), withoutFile
+	}
 	for _, c := range was {
 		ram := min(c.RAM, fits)
 		if ram < p.in.RAM || ram == last {
@@ -104,7 +111,7 @@ func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) 
 		}
 		last = ram
 		if q, err := try(ram); err == nil {
-			p.change(q)
+			p.change(q, without)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func Place(in Input) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.changes()
+	p.changes("")
 	return p, nil
 }
 

@@ -269,7 +269,7 @@ func TestNextIsTheLeast(t *testing.T) {
 			t.Errorf("%d bytes: %v, want %v", ram, got, want)
 		}
 		const fits = 940 << 20 // as with shorter steps
-		p.Revise(fits, func(ram int64) (*place.Placement, error) {
+		p.Revise(fits, false, func(ram int64) (*place.Placement, error) {
 			in := streamed(ram)
 			for i := range in.Tensors {
 				in.Tensors[i].Bytes = fits / int64(len(in.Tensors))
