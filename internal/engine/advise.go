@@ -224,6 +224,9 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 		o.Verdict = verdictStreams
 	}
 	o.Assumed, o.guessed, o.packed = pl.Supposed(), pl.Guessed(), pl.Input().Packed
+	if text > 0 { // what small products, attention and norms of a text take beside is not measured
+		o.Assumed, o.guessed = true, d.Runs == 0
+	}
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
 		o.Why += strings.TrimPrefix(upTo(o.Context, p.Context()), "; ")
