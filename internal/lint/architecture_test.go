@@ -42,19 +42,31 @@ func TestArchitectureRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := module(t)
-	want := "\n| room | |\n|---|---|\n"
-	for _, dir := range slices.Sorted(maps.Keys(m.pkgs)) {
+	wings := map[string][]string{}
+	for dir, p := range m.pkgs {
 		if strings.HasPrefix(dir, "tools/") {
 			continue // a module of its own
 		}
-		s := synopsis(m.pkgs[dir])
-		if s == "" {
+		if synopsis(p) == "" {
 			t.Errorf("%s has no essay", dir)
 		}
-		if dir == "." {
-			dir = "atenia"
+		wings[wingOf(dir)] = append(wings[wingOf(dir)], dir)
+	}
+	want := "\n| wing | what its head says | rooms |\n|---|---|---|\n"
+	for _, wing := range slices.Sorted(maps.Keys(wings)) {
+		var says string
+		var rooms []string
+		for _, dir := range slices.Sorted(slices.Values(wings[wing])) {
+			if dir == wing {
+				says = strings.ReplaceAll(synopsis(m.pkgs[dir]), "|", `\|`)
+				continue
+			}
+			rooms = append(rooms, strings.TrimPrefix(dir, wing+"/"))
 		}
-		want += fmt.Sprintf("| `%s` | %s |\n", dir, strings.ReplaceAll(s, "|", `\|`))
+		if wing == "." {
+			wing = "atenia"
+		}
+		want += fmt.Sprintf("| `%s` | %s | %s |\n", wing, says, strings.Join(rooms, ", "))
 	}
 	want += "\n"
 	got := section(t, string(b), "rooms")
@@ -103,5 +115,26 @@ func TestArchitectureArrows(t *testing.T) {
 	}
 	if arrows == 0 {
 		t.Error("the drawing has no arrow")
+	}
+}
+
+// wingOf returns the wing that a package is in: the folder in internal, or at the root.
+func wingOf(dir string) string {
+	first, rest, below := strings.Cut(dir, "/")
+	if first == "internal" && below {
+		second, _, _ := strings.Cut(rest, "/")
+		return first + "/" + second
+	}
+	return first
+}
+
+// TestArchitectureIsATour: it is read in one sitting.
+func TestArchitectureIsATour(t *testing.T) {
+	b, err := readFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(b), "\n"); lines > 200 || len(b) > 24<<10 {
+		t.Errorf("ARCHITECTURE.md has %d lines and %d bytes, at most 200 and 24 KiB", lines, len(b))
 	}
 }

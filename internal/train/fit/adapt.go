@@ -15,15 +15,15 @@ import (
 const mergedFolder = "merged"
 
 // An Adapted model trains the low-rank pairs of an adapter and exports these.
-type Adapted struct {
+type adapted struct {
 	*Model
 	adapter *lora.Adapter
 	merge   bool
 }
 
-// Adapt freezes a model and attaches the pairs of a new adapter to it. With merge,
+// adapt freezes a model and attaches the pairs of a new adapter to it. With merge,
 // exporting writes the merged model, too.
-func Adapt(m *Model, c lora.Config, seed uint64, merge bool) (*Adapted, error) {
+func adapt(m *Model, c lora.Config, seed uint64, merge bool) (*adapted, error) {
 	matrices, turned := m.matrices()
 	if c.Turned = turned; m.compiled.Config.Encoder != nil {
 		c.Task = "FEATURE_EXTRACTION"
@@ -32,15 +32,15 @@ func Adapt(m *Model, c lora.Config, seed uint64, merge bool) (*Adapted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Adapted{m, a, merge}, m.attach(a)
+	return &adapted{m, a, merge}, m.attach(a)
 }
 
 // Base returns the folder of the model that is adapted.
-func (m *Adapted) Base() string { return m.adapter.Base }
+func (m *adapted) Base() string { return m.adapter.Base }
 
 // Merged returns the folder of the merged model in that of the adapter, "" if it
 // is not written.
-func (m *Adapted) Merged(dir string) string {
+func (m *adapted) Merged(dir string) string {
 	if !m.merge {
 		return ""
 	}
@@ -49,7 +49,7 @@ func (m *Adapted) Merged(dir string) string {
 
 // MergedBytes returns what the tensors of the merged model take on a disk, 0 if it is not
 // written.
-func (m *Adapted) MergedBytes() (n int64, err error) {
+func (m *adapted) MergedBytes() (n int64, err error) {
 	if !m.merge {
 		return 0, nil
 	}
@@ -64,7 +64,7 @@ func (m *Adapted) MergedBytes() (n int64, err error) {
 }
 
 // Export writes the adapter and, if that was asked for, the merged model.
-func (m *Adapted) Export(fsys durable.FS, dir string) (err error) {
+func (m *adapted) Export(fsys durable.FS, dir string) (err error) {
 	if err := m.adapter.Write(fsys, dir); err != nil || !m.merge {
 		return err
 	}

@@ -30,7 +30,7 @@
 //	model.safetensors ─▶ parameters ─────────▲  │
 //	or Init: normal, by seed                 └──┘ stepped by package train
 //
-// It exports a standard model folder. An [Adapted] one trains the low-rank pairs of an
+// It exports a standard model folder. An [adapted] one trains the low-rank pairs of an
 // adapter instead and exports these.
 //
 // Some files are written at the start (the tokenizer) or during the run (the

@@ -47,7 +47,7 @@ func TestPagedEncoders(t *testing.T) {
 				if a != nil {
 					opt.Paged, opt.Room = true, &offload.Room{Account: a}
 				}
-				base, err := Open(folder, opt)
+				base, err := openModel(folder, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func TestPagedEncoders(t *testing.T) {
 				var m train.Exporter = base
 				if !whole {
 					file = lora.TensorsFile
-					if m, err = Adapt(base, lora.Config{Rank: 4, Base: folder}, 1, false); err != nil {
+					if m, err = adapt(base, lora.Config{Rank: 4, Base: folder}, 1, false); err != nil {
 						t.Fatal(err)
 					}
 				}

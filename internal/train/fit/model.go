@@ -49,7 +49,7 @@ func (j *job) model(opt ModelOptions) (m model, base *Model, err error) {
 		base, err = j.initial(opt)
 		return base, base, err
 	}
-	if base, err = Open(r.Model.From, opt); err != nil {
+	if base, err = openModel(r.Model.From, opt); err != nil {
 		return nil, nil, err
 	}
 	if n := j.Vocabulary; n > base.Vocabulary() {
@@ -59,7 +59,7 @@ func (j *job) model(opt ModelOptions) (m model, base *Model, err error) {
 	if !ok {
 		return base, base, nil
 	}
-	m, err = Adapt(base, c, r.Train.Seed, r.LoRA.Merge)
+	m, err = adapt(base, c, r.Train.Seed, r.LoRA.Merge)
 	return m, base, err
 }
 

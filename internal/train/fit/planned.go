@@ -75,8 +75,8 @@ func New(config []byte, opt ModelOptions) (*Model, error) {
 	return build(d, nil, opt)
 }
 
-// Open creates a model from a folder, whose tensors it copies.
-func Open(dir string, opt ModelOptions) (m *Model, err error) {
+// openModel creates a model from a folder, whose tensors it copies.
+func openModel(dir string, opt ModelOptions) (m *Model, err error) {
 	d, err := file.Open(dir, file.GPTQZeros(opt.GPTQZeros))
 	if err != nil {
 		return nil, err

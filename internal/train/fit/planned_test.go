@@ -92,7 +92,7 @@ func TestModel(t *testing.T) {
 		if err := m.Export(nil, dir); err != nil {
 			t.Fatal(err)
 		}
-		back, err := Open(dir, ModelOptions{BF16: true})
+		back, err := openModel(dir, ModelOptions{BF16: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestBalance(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(balance float64) (recorded, plain float64, routers []float32) {
-		m, err := Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"), ModelOptions{Balance: balance})
+		m, err := openModel(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"), ModelOptions{Balance: balance})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,11 +220,11 @@ func TestDropout(t *testing.T) {
 	}
 	var trained [2][]float32
 	for i, dropout := range []float64{0, 0.5} {
-		base, err := Open(folder, ModelOptions{})
+		base, err := openModel(folder, ModelOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Adapt(base, lora.Config{Rank: 4, Base: folder, Dropout: dropout}, 1, false)
+		m, err := adapt(base, lora.Config{Rank: 4, Base: folder, Dropout: dropout}, 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}
