@@ -16,6 +16,8 @@ type bound struct {
 	run Kernel
 	ins *plan.Instruction
 	out []*register
+
+	kills []*register // that die after it, with -tags invariants
 }
 
 // execute is the executor's only loop, and the only function that calls
@@ -29,6 +31,9 @@ func execute(prog []bound, s *Step) error {
 			}
 			if err := prog[i].run(s); err != nil {
 				return &stepError{i, prog[i].ins.Op, err}
+			}
+			if invariants {
+				prog[i].die()
 			}
 		}
 		return nil
@@ -48,6 +53,9 @@ func execute(prog []bound, s *Step) error {
 			for j, r := range b.out {
 				s.Trace(i, b.ins, j, r.f32(s), int(r.cols))
 			}
+		}
+		if invariants {
+			b.die()
 		}
 	}
 	return nil

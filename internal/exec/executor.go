@@ -336,6 +336,7 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for i, k := range kernels {
 		b.bound[i].run = k
 	}
+	mortal(b.bound, c, regs, fixed)
 	if p.Mode != plan.ModeScatter { // it reads no products
 		if err := x.cfg.Stream.check(x.units); err != nil {
 			return nil, err
@@ -401,6 +402,10 @@ func (x *Executor) pass(s *Step) error {
 	var err error
 	ended := false
 	defer func() { x.cfg.Stream.end(ended && err == nil) }()
+	if invariants {
+		poison(floats(x.buffers.Bytes))
+		poison(floats(x.work))
+	}
 	p := x.program(s)
 	if p == x.prefill && x.scatter != nil {
 		err = execute(x.scatter.bound, s)

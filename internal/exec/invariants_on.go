@@ -1,0 +1,6 @@
+//go:build invariants
+
+package exec
+
+// invariants reports whether registers and scratch are poisoned.
+const invariants = true
