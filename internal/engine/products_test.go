@@ -84,4 +84,11 @@ func TestExpertsNotPacked(t *testing.T) {
 			t.Errorf("%s: assumed is %v, of %v", mode, pl.Guessed(), pl.Input().Rates.Assumed)
 		}
 	}
+	c := placeConfig(0)
+	c.Rules.Rates, c.MeasureAlways, c.Exec.Pack.Mode = place.KeptRates{}, true, pack.Off
+	now.Products = nil
+	c.Measure = func(string, *place.Placement) (place.Measurement, error) { return now, nil }
+	if pl, err := m.Place(c); err != nil || !slices.Contains(pl.Input().Rates.Assumed, place.UnpackedExperts) {
+		t.Errorf("no product was measured: %v, %v", err, pl.Input().Rates.Assumed)
+	}
 }

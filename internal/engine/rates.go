@@ -152,7 +152,7 @@ func (f *footprint) exert(in *place.Input, pl *place.Placement, c *PlaceConfig) 
 		n := f.operations(t)
 		t.Effort, all, few, many = rate.Effort, all+n, few+n/rate.Few, many+n/rate.Many
 	}
-	if r := &in.Rates; apart && few > 0 { // small matrices, which take longer than large ones by how much is not measured
+	if r := &in.Rates; apart && (few > 0 || c.Rules.Rates.FLOPS == 0) { // small matrices, which take longer than large ones by how much is not measured
 		r.Assumed = append(slices.Clone(r.Assumed), place.UnpackedExperts)
 	}
 	if r := &in.Rates; few > 0 && known && c.Rules.Rates.FLOPS == 0 {
