@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"atenia/internal/memory/place"
 )
 
 // TestFewer: what is advised to read less reads so much less where it is done, has room for
@@ -110,5 +112,37 @@ func TestFewerWithoutThePlanFile(t *testing.T) {
 		if !strings.HasSuffix(x.What, "without the plan file") {
 			t.Errorf("%+v", x)
 		}
+	}
+}
+
+// TestPlanFileSteps: a plan file of a budget that steps were made shorter for is followed in
+// as short ones.
+func TestPlanFileSteps(t *testing.T) {
+	a := asked(t, 512)
+	p, err := a.plan.again(a.file, func(c *Config) { c.BatchTokens = 512 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ram := p.StreamFloor()
+	if p, err = p.again(a.file, func(c *Config) { c.Budget.RAM = ram }); err != nil {
+		t.Fatal(err)
+	}
+	want, err := p.Place(t.Context())
+	if err != nil || want.Input().Chunk >= 512 {
+		t.Fatalf("%v: %+v", err, want)
+	}
+	b, err := want.File().Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "p.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = p.again(a.file, func(c *Config) { c.PlacementFile, c.Budget = file, place.Budget{Reserve: c.Budget.Reserve} }); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Place(t.Context()); err != nil || got.Input().Chunk != want.Input().Chunk || got.Decode.SSDBytes != want.Decode.SSDBytes {
+		t.Errorf("%v: %+v", err, got)
 	}
 }

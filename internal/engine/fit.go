@@ -139,9 +139,7 @@ func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
 
 // fits returns the least RAM in which nothing is streamed.
 func (p *Plan) fits(f *footprint, c PlaceConfig) (int64, error) {
-	if c.File == "" {
-		c.shortest(p)
-	}
+	c.shortest(p)
 	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, decide.Recorder{}, 1<<50, false
 	pl, err := f.Place(c)
 	if err != nil {
@@ -153,9 +151,6 @@ func (p *Plan) fits(f *footprint, c PlaceConfig) (int64, error) {
 // placed is fit without mapping.
 func (p *Plan) placed(f *footprint, c PlaceConfig) (*place.Placement, error) {
 	pl, err := f.Place(c)
-	if c.File != "" {
-		return pl, err
-	}
 	for _, n := range p.steps(&c) {
 		short := c
 		short.shorten(n)
