@@ -7,6 +7,7 @@ import (
 	"atenia"
 	"atenia/internal/memory"
 	core "atenia/internal/memory/place"
+	"atenia/internal/model/embedded"
 	"atenia/internal/sample"
 	"atenia/place"
 )
@@ -25,6 +26,9 @@ func TestEnumNames(t *testing.T) {
 		if c.ours.String() != c.theirs.String() {
 			t.Errorf("%#v is %v, want %v", c.ours, c.ours, c.theirs)
 		}
+	}
+	if place.Embedded != embedded.Name {
+		t.Errorf("the embedded model is %q and %q", place.Embedded, embedded.Name)
 	}
 	for _, m := range atenia.Mixes() {
 		again, err := atenia.ParseMix(m.String())

@@ -167,10 +167,8 @@ func (r *LastRun) mixture() bool { return r.AnyBytes > r.WeightBytes }
 // quantize returns the call that makes weights of a smaller type.
 func (r *LastRun) quantize(to string) string {
 	s := fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
-	for _, f := range r.Flags {
-		if f.Name == "lora" { // which no run of a quantized file takes
-			s += " " + f.String()
-		}
+	if dir, ok := r.flag("lora"); ok { // which no run of a quantized file takes
+		s += " " + RunFlag{Name: "lora", Value: dir}.String()
 	}
 	return s
 }

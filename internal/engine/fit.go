@@ -211,18 +211,20 @@ func (p *Plan) mayMap() bool { return len(p.Config.Rules.Pins) == 0 && p.unbound
 // unbounded is mayMap of a model of which weights may be pinned: where it does not fit, it is
 // opened in what there is, and refused if the pins leave too little.
 func (p *Plan) unbounded() bool {
-	c := p.Config
-	if c.Budget.Auto {
-		c.Budget.RAM, c.Budget.Auto = 0, false
+	b := p.Config.Budget
+	if b.Auto {
+		b.RAM, b.Auto = 0, false
 	}
-	c.Rules.Pins = nil
-	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
+	return p.unplaced(b)
 }
 
 // mappable is mayMap with another budget.
-func (p *Plan) mappable(b place.Budget) bool {
+func (p *Plan) mappable(b place.Budget) bool { return len(p.Config.Rules.Pins) == 0 && p.unplaced(b) }
+
+// unplaced reports whether nothing but a budget and pins says where weights are.
+func (p *Plan) unplaced(b place.Budget) bool {
 	c := p.Config
-	c.Budget = b
+	c.Budget, c.Rules.Pins = b, nil
 	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
 }
 

@@ -89,7 +89,7 @@ var wideRooms = map[string]struct {
 	"quila/conform":         {21, "it checks every room of the neuron graph"},
 	"quila/internal/school": {12, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
 	"internal/train/fit":    {15, "a job joins the recipe, the data, the plan that inference runs, its tape, its adapters and the loop"},
-	"internal/train/data":   {12, "data joins texts, and the encoders that show images and sounds"},
+	"internal/train/data":   {11, "data joins texts, and the encoders that show images and sounds"},
 	"internal/engine":       {22, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":    {26, "it calls the reader of every format"},
 }

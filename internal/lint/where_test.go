@@ -13,6 +13,17 @@ import (
 // named finds "`Function` in `file`" in CONTRIBUTING.md, where file may be "there".
 var named = regexp.MustCompile("`([A-Za-z0-9_.]+)`(?: in `([^`]+\\.go)`| there)")
 
+// functionsOf returns the functions of a file.
+func functionsOf(t *testing.T, m *lintModule, file string) (all []string) {
+	t.Helper()
+	m.pkg(t, path.Dir(file)).functions(func(name string, fn *ast.FuncDecl) {
+		if path.Base(m.fset.Position(fn.Pos()).Filename) == path.Base(file) {
+			all = append(all, name)
+		}
+	})
+	return all
+}
+
 // TestWhereThingsAre: the functions that CONTRIBUTING.md shows a newcomer are
 // where it says.
 func TestWhereThingsAre(t *testing.T) {
@@ -26,12 +37,7 @@ func TestWhereThingsAre(t *testing.T) {
 		if w[2] != "" {
 			file = w[2]
 		}
-		var functions []string
-		m.pkg(t, path.Dir(file)).functions(func(name string, fn *ast.FuncDecl) {
-			if path.Base(m.fset.Position(fn.Pos()).Filename) == path.Base(file) {
-				functions = append(functions, name)
-			}
-		})
+		functions := functionsOf(t, m, file)
 		if found++; !slices.Contains(functions, w[1]) {
 			t.Errorf("CONTRIBUTING.md finds %s in %s, which has %q", w[1], file, functions)
 		}
@@ -67,11 +73,8 @@ func TestWays(t *testing.T) {
 		ways++
 		var rooms []string
 		for _, w := range step.FindAllStringSubmatch(way, -1) {
-			dir, found := path.Dir(w[2]), false
-			m.pkg(t, dir).functions(func(name string, fn *ast.FuncDecl) {
-				found = found || name == w[1] && path.Base(m.fset.Position(fn.Pos()).Filename) == path.Base(w[2])
-			})
-			if !found {
+			dir := path.Dir(w[2])
+			if !slices.Contains(functionsOf(t, m, w[2]), w[1]) {
 				t.Errorf("%s: there is no %s in %s", name, w[1], w[2])
 			}
 			if len(rooms) > 0 && rooms[len(rooms)-1] == dir {

@@ -16,7 +16,7 @@ const sampleRate = 16000
 // ReadFile reads a WAV or FLAC file: the mean of its channels, and the samples of a second.
 func ReadFile(path string) (samples []float32, rate int, err error) {
 	channels, f, err := media.ReadFile[float32](path)
-	return Mono(channels), f.Rate, err
+	return mono(channels), f.Rate, err
 }
 
 // Read is [ReadFile] for what a reader has.
@@ -26,11 +26,11 @@ func Read(r io.Reader) (samples []float32, rate int, err error) {
 		return nil, 0, err
 	}
 	channels, err := media.ReadAll[float32](s)
-	return Mono(channels), s.Rate, err
+	return mono(channels), s.Rate, err
 }
 
-// Mono returns the mean of channels of equal length.
-func Mono(channels [][]float32) []float32 {
+// mono returns the mean of channels of equal length.
+func mono(channels [][]float32) []float32 {
 	if len(channels) == 1 {
 		return channels[0]
 	}

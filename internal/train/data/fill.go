@@ -5,7 +5,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/sight"
-	"atenia/internal/speech"
 	"atenia/internal/tape"
 )
 
@@ -103,11 +102,11 @@ func (s *Senses) sound(f *File) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	channels, rate, err := waves(f.Path, data)
+	samples, rate, err := waves(f.Path, data)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.ear.Encode(speech.Mono(channels), rate)
+	rows, err := s.ear.Encode(samples, rate)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"atenia/flow/media"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -127,17 +126,12 @@ func read(path string) (data []byte, hash [32]byte, err error) {
 	return data, sha256.Sum256(data), nil
 }
 
-// waves decodes the bytes of a sound file: [channels][frames], and the rate.
-func waves(path string, data []byte) ([][]float32, int, error) {
-	r, err := media.NewStream(bytes.NewReader(data))
-	if err != nil {
+// waves decodes the bytes of a sound file.
+func waves(path string, data []byte) (samples []float32, rate int, err error) {
+	if samples, rate, err = speech.Read(bytes.NewReader(data)); err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
-	channels, err := media.ReadAll[float32](r)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return channels, r.Rate, nil
+	return samples, rate, nil
 }
 
 // again reads a file that must not have changed since the data was read.
