@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
+	"atenia/place"
 	"atenia/tensor"
 )
 

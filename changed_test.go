@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"bytes"
 	"errors"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/model/embedded"
+	"atenia/place"
 )
 
 // readAll generates until the request ends, and calls first after the first token.

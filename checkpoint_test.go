@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"context"
 	"errors"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // answered returns the tokens of an answer with their probabilities, from a model

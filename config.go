@@ -1,10 +1,6 @@
 package atenia
 
 import (
-	"atenia/internal/model/file"
-	"atenia/internal/model/text"
-	"atenia/internal/sample"
-	"atenia/internal/text/chat"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +17,12 @@ import (
 	"atenia/internal/memory/cuda"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/model/text"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sample"
 	"atenia/internal/sched"
+	"atenia/internal/text/chat"
 
 	"atenia/internal/machine/hw"
 	"atenia/place"

@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/place"
 )
 
 // packedFolders are llamas as other tools quantize them: see tools/torch/packed.py.

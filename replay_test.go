@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // What is decided when a model is opened is recorded, one log for every

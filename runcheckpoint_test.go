@@ -1,7 +1,6 @@
 package atenia_test
 
 import (
-	"atenia/place"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/place"
 )
 
 // A saved is the folder of a run with a checkpoint, and what that run answered.

@@ -3,7 +3,6 @@ package serve
 // The endpoints of operators: is it alive, is it ready, how much does it do.
 
 import (
-	"atenia/place"
 	"context"
 	"net/http"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/place"
 	"atenia/serve/internal/host"
 )
 

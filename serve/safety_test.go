@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"atenia/place"
 	"bufio"
 	"bytes"
 	"context"
@@ -23,6 +22,7 @@ import (
 	"atenia/internal/cli/toolbox"
 	"atenia/internal/golden/await"
 	"atenia/internal/machine/ledger"
+	"atenia/place"
 	"atenia/serve/internal/host"
 )
 

@@ -1,10 +1,11 @@
 package amp
 
 import (
-	"atenia/flow/amp/internal/abi"
-	"atenia/internal/machine/library"
 	"fmt"
 	"math"
+
+	"atenia/flow/amp/internal/abi"
+	"atenia/internal/machine/library"
 )
 
 // Describe returns the ports, parameters and latency of a plug-in, for which it

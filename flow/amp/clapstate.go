@@ -1,15 +1,16 @@
 package amp
 
 import (
-	"atenia/flow/amp/internal/abi"
-	"atenia/flow/graph"
-	"atenia/flow/node"
-	"atenia/internal/machine/library"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+
+	"atenia/flow/amp/internal/abi"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/machine/library"
 )
 
 // save returns the plug-in's state, at most maxState bytes of it. On the main

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"cmp"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // benchResult is what bench prints with --json.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )

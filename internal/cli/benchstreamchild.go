@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"atenia/place"
 	"bufio"
 
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/engine"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

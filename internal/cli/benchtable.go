@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"bytes"
 	"cmp"
 	"context"
@@ -13,6 +12,7 @@ import (
 
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )

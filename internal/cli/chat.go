@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )

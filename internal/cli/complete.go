@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/quila"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
+	"atenia/place"
 
 	"github.com/spf13/cobra"
 )

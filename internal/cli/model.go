@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"atenia"
 	"atenia/internal/spelling"
+	"atenia/place"
 
 	"github.com/spf13/pflag"
 )

@@ -3,7 +3,6 @@ package cli
 // Files of serve: settings in TOML, keys.
 
 import (
-	"atenia/place"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
+	"atenia/place"
 
 	"github.com/spf13/pflag"
 )

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // A streamResult is the result that is printed with --json.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/place"
 )
 
 func canned() *streamResult {

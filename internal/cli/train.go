@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"atenia/place"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/place"
 	"atenia/train"
 
 	"github.com/spf13/cobra"

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"atenia/internal/memory/place"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,6 +8,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"atenia/internal/spelling"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/model/file"
+	"atenia/internal/spelling"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
 	"atenia/place"

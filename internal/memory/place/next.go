@@ -1,10 +1,10 @@
 package place
 
 import (
-	"atenia/internal/spelling"
 	"fmt"
 
 	"atenia/internal/memory"
+	"atenia/internal/spelling"
 )
 
 // A Change is an adjustment of the budget that would make decode faster.

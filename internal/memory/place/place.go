@@ -1,11 +1,11 @@
 package place
 
 import (
-	"atenia/internal/spelling"
 	"cmp"
 	"slices"
 
 	"atenia/internal/memory"
+	"atenia/internal/spelling"
 	pub "atenia/place"
 )
 

@@ -1,12 +1,12 @@
 package place
 
 import (
-	"atenia/internal/spelling"
 	"fmt"
 	"io"
 	"strings"
 
 	"atenia/internal/memory"
+	"atenia/internal/spelling"
 )
 
 // A Row is one line of a plan's table: a tier, the ring, or a reserve.

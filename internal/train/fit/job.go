@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"atenia/internal/model/file"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"runtime"
 
 	"atenia/grad"
+	"atenia/internal/model/file"
 	"atenia/internal/model/text"
 	"atenia/internal/store/durable"
 	"atenia/internal/train"

@@ -3,13 +3,13 @@ package host
 // What is counted, for Prometheus.
 
 import (
-	"atenia/place"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"atenia"
+	"atenia/place"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"

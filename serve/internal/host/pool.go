@@ -3,7 +3,6 @@ package host
 // Models by name: loaded when wanted, unloaded when idle, within one budget.
 
 import (
-	"atenia/place"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"atenia"
 	"atenia/internal/fault"
 	"atenia/internal/spelling"
+	"atenia/place"
 )
 
 // defaultName is the name that the first model of a pool also answers to.
