@@ -95,7 +95,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 		return nil, err
 	}
 	defer stop()
-	b.mf.cfg.Slots = max(4, b.bc.Batch)
+	b.mf.cfg.Slots, b.mf.cfg.Placement.Batch = max(4, b.bc.Batch), b.bc.Batch // whose keys and values have room at once
 	var opened *engine.Engine
 	m, err := b.mf.open(engine.Capture(ctx, &opened), a.env().Err, b.path)
 	if err != nil {

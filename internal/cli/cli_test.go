@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,6 +89,20 @@ func TestBench(t *testing.T) {
 	text = string(cliCall(t, "bench", "-p", "16", "-n", "4", "-r", "1", "--budget", "ram=1GiB"))
 	if !strings.Contains(text, "decode reads") || !strings.Contains(text, "prefill does") || strings.Contains(text, "this machine") {
 		t.Errorf("bench with a budget:\n%s", text)
+	}
+}
+
+// TestBenchBatchBudget expects a budget to be planned for all sequences of a bench: with
+// room for the keys and values of one, the others would be preempted and computed again.
+func TestBenchBatchBudget(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	cliCall(t, "bench", "-p", "0", "-n", "2", "-r", "1", "-b", "4", "--ctx", "256", "--budget", "ram=1GiB", "--decisions", log)
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(b, []byte("4.5 MiB of keys and values are written")) { // four times 256 tokens of 4,608 B
+		t.Error("no plan has keys and values for four sequences")
 	}
 }
 
