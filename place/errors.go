@@ -27,6 +27,9 @@ type FloorError struct {
 	// Auto says that Budget is the memory that there is, and Maps that atenia.Open maps the
 	// model there: Floor is then what streaming it needs.
 	Auto, Maps bool
+	// Inside says, of Maps, that the weights are part of the program, so that nothing can
+	// be streamed: Floor is what the process takes beside pages that may be dropped.
+	Inside bool
 	// Most is what this process can have of RAM, when a model is opened within a budget:
 	// if Floor is more than that, no budget helps here. Asked is what was asked for, if
 	// Budget is less because of it. 0 = not known: the memory may be another machine's.
@@ -36,6 +39,14 @@ type FloorError struct {
 	// Context is how many tokens have room where the model is mapped, if that is less
 	// than its whole context; 0 = all have.
 	Context int
+}
+
+// Paging says, of a model that is mapped, what happens where memory runs short.
+func (e *FloorError) Paging() string {
+	if e.Inside {
+		return fmt.Sprintf("%s (%d bytes) is needed for it all to stay in memory: pages of the program, which its weights are a part of, are read again when they are used", spelling.Size(e.Floor), e.Floor)
+	}
+	return fmt.Sprintf("once memory runs short its weights are read from the disk for each token, which is slow; to be streamed it needs %s (%d bytes)", spelling.Size(e.Floor), e.Floor)
 }
 
 // A Part is a share of a sum of bytes.

@@ -71,7 +71,7 @@ func (o *Outcome) numbers() string {
 	case VerdictCannot:
 		return o.Why
 	case VerdictMaps:
-		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
+		return "it is mapped, and " + o.Why
 	}
 	about := spelling.Assumed(o.Assumed)
 	if about == "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,73 @@ func TestFloorsHere(t *testing.T) {
 	}
 	if l := run("hello", "--budget", "ram=auto"); l.code != command.OK {
 		t.Errorf("ram=auto, which is told to work: exit code %d: %s", l.code, l.err)
+	}
+}
+
+// TestFloorsInside: of the model that is part of the program, and cannot be streamed, doctor,
+// plan and run say the same: below what the process takes it is refused, above it is mapped,
+// and no text is said to be refused that is not.
+func TestFloorsInside(t *testing.T) {
+	t.Parallel()
+	needControlGroups(t)
+	usual := []string{"--ctx", "256", "--probe", "none"}
+	ask := func(group int64, args ...string) limited {
+		t.Helper()
+		return inGroup(t, group, "", append(args, usual...)...)
+	}
+	doctor := ask(48<<20, "doctor", "atenia-story")
+	m := regexp.MustCompile(`at least [^(]*\((\d+) bytes\)`).FindStringSubmatch(doctor.out)
+	if doctor.code != command.BadResult || m == nil || !strings.Contains(doctor.out, " cannot run in ") {
+		t.Fatalf("doctor: exit code %d: %s%s", doctor.code, doctor.out, doctor.err)
+	}
+	for _, budget := range [][]string{nil, {"--budget", "ram=auto"}} {
+		if run := ask(48<<20, append([]string{"run", "hello", "-n", "1"}, budget...)...); run.code != command.Failure || !strings.Contains(run.err, m[0]) {
+			t.Errorf("run %q below the floor: exit code %d: %s, want %q", budget, run.code, run.err, m[0])
+		}
+	}
+	floor, _ := strconv.ParseInt(m[1], 10, 64)
+	group := floor + 4<<20 // of which the system takes some
+	if doctor = ask(group, "doctor", "atenia-story"); doctor.code != command.OK || !strings.Contains(doctor.out, " maps in ") {
+		t.Errorf("doctor above the floor: exit code %d: %s%s", doctor.code, doctor.out, doctor.err)
+	}
+	for _, budget := range [][]string{nil, {"--budget", "ram=auto"}} {
+		run := ask(group, append([]string{"run", "hello", "-n", "200", "--seed", "1"}, budget...)...)
+		if run.code != command.OK || !strings.Contains(run.err, "is needed for it all to stay in memory") || strings.Contains(run.err, "refused") {
+			t.Errorf("run %q above the floor: exit code %d: %s", budget, run.code, run.err)
+		}
+	}
+}
+
+// TestDoctorBatchBytes: what doctor says that a token reads is a token's share of what a pass of
+// several sequences reads, as plan says it.
+func TestDoctorBatchBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB")
+	}
+	t.Parallel()
+	dir := talkingModel(t, 2)
+	var doctor struct {
+		Verdict string
+		SSD     int64 `json:"ssd_bytes"`
+	}
+	var plan struct {
+		Plan struct {
+			Decode struct {
+				SSD float64 `json:"ssd_bytes"`
+			}
+		}
+	}
+	usual := []string{"--batch", "4", "--ctx", "256", "--ram-rate", "10GiB", "--ssd-rate", "1GiB", "--json"}
+	for _, x := range []struct {
+		to   any
+		args []string
+	}{{&doctor, []string{"doctor", dir, "--budget", "ram=110MiB,runtime=60MiB"}}, {&plan, []string{"plan", dir, "--ram", "110MiB", "--reserve", "runtime=60MiB"}}} {
+		if err := json.Unmarshal(cliCall(t, append(x.args, usual...)...), x.to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if step := int64(plan.Plan.Decode.SSD); doctor.Verdict != "streams" || step == 0 || doctor.SSD != step/4 {
+		t.Errorf("%s, a token reads %d bytes and a pass of 4 tokens %d", doctor.Verdict, doctor.SSD, step)
 	}
 }
 

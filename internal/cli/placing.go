@@ -124,7 +124,7 @@ func (p *placingFlags) showMapped(e *command.Env, plan *atenia.Plan, low *place.
 	if *e.JSON {
 		return e.PrintJSON(map[string]any{"mapped": true, "ram": low.Budget, "ram_to_stream": low.Floor, "notes": plan.Notes()})
 	}
-	fmt.Fprintf(e.Out, "%s can be allocated, and to stream the model %s (%d bytes) are needed: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow\n", spelling.Size(low.Budget), spelling.Size(low.Floor), low.Floor)
+	fmt.Fprintf(e.Out, "%s can be allocated: it is mapped, and %s\n", spelling.Size(low.Budget), low.Paging())
 	for _, line := range plan.Notes() {
 		fmt.Fprintln(e.Out, "note     "+line)
 	}

@@ -208,7 +208,7 @@ func (a *adviser) try(p *Plan, f *footprint, ram int64, auto bool) (Outcome, err
 func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error) {
 	pl, whole, err := p.fitWhole(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
-		return Outcome{Verdict: verdictMaps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
+		return Outcome{Verdict: verdictMaps, RAM: e.Floor, Context: e.Context, Why: e.Paging() + upTo(e.Context, p.Context())}, nil
 	} else if ok {
 		return Outcome{Verdict: verdictCannot, RAM: e.Floor, Why: e.Error()}, nil
 	}
@@ -218,7 +218,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	d, n, text := p.pass(pl)
 	o := Outcome{
 		Verdict: verdictFits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
-		After: d.Text, Start: d.Start / n, Limit: pl.Limits(d), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
+		After: d.Text, Start: d.Start / n, Limit: pl.Limits(d), Runs: d.Runs, SSD: int64(d.SSDBytes / n), RAM: pl.RAM(),
 	}
 	if pl.Spills() {
 		o.Verdict = verdictStreams

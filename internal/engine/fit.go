@@ -26,8 +26,11 @@ const muchLess = 0.75
 func (p *Plan) fit(f *footprint, c PlaceConfig) (*place.Placement, error) {
 	pl, err := p.placed(f, c)
 	low, ok := errors.AsType[*place.FloorError](err)
-	if !ok || !c.Budget.Auto || !p.mayMap() {
+	if !ok || !c.Budget.Auto || !p.mayMap() && !p.inside() {
 		return pl, err
+	}
+	if p.inside() {
+		return nil, p.insideOf(f, c)
 	}
 	c.shortest(p)
 	mapped, err := f.mapped(&c)
@@ -226,6 +229,34 @@ func (p *Plan) unplaced(b place.Budget) bool {
 	c := p.Config
 	c.Budget, c.Rules.Pins = b, nil
 	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
+}
+
+// inside reports whether the weights are part of the program and mapped with it, whatever
+// memory there is.
+func (p *Plan) inside() bool {
+	c := p.Config
+	c.Budget, c.Rules.Pins = place.Budget{}, nil
+	return len(p.Config.Rules.Pins) == 0 && !c.placed() && !c.NoMap && !p.footprint.streams()
+}
+
+// insideOf says how a model that is part of the program runs in less than all of it takes,
+// or that it does not.
+func (p *Plan) insideOf(f *footprint, c PlaceConfig) error {
+	need, err := p.fits(f, c)
+	if err != nil {
+		return err
+	}
+	e := &place.FloorError{Tier: place.RAM, Budget: c.Budget.RAM, Floor: need, Auto: true, Maps: true, Inside: true}
+	c.shortest(p)
+	mapped, err := f.mapped(&c)
+	if err != nil {
+		return err
+	}
+	if c.Budget.RAM < mapped.Floor {
+		return mapped
+	}
+	_, e.Context = f.room(c, mapped)
+	return e
 }
 
 // mapped returns what a process takes whose model is mapped, as the error of one that

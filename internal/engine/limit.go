@@ -112,6 +112,9 @@ func (p *Plan) settle(d *file.Description) error {
 			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true
 		}
 	}
+	if p.inside() && c.Budget.Auto && need > p.spare { // which has nothing to stream
+		c.Budget.RAM, c.Budget.Auto = 0, false
+	}
 	if ram := c.Budget.RAM; ram > 0 {
 		if most := ledger.Process.Most(); ram > most {
 			if !c.Budget.Auto { // else it was read a moment ago
@@ -197,9 +200,10 @@ func (p *Plan) least() int64 {
 	return p.needed
 }
 
-// upTo says that a mapped model has no room for its whole context; "" = it has.
+// upTo says that a mapped model has no room for its whole context; "" = it has, for one
+// sequence at least.
 func upTo(tokens, context int) string {
-	if tokens == 0 {
+	if tokens == 0 || tokens >= context {
 		return ""
 	}
 	return fmt.Sprintf("; keys and values have room for %d of %s: longer texts are refused", tokens, spelling.Count(context, "token"))

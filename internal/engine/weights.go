@@ -117,8 +117,19 @@ func (p *Plan) boundUnplaced() error {
 	if p.whole <= p.room {
 		return nil
 	}
+	var short *place.FloorError
+	if p.inside() {
+		c := p.placeConfig()
+		c.Budget.RAM = p.room
+		if short, _ = errors.AsType[*place.FloorError](p.insideOf(p.footprint, c)); short != nil && !short.Maps {
+			return short
+		}
+	}
 	tokens, err := p.mapWithin(p.room)
-	if tokens > 0 {
+	switch {
+	case short != nil:
+		p.note("%s can be allocated, and %s%s", spelling.Size(p.room), short.Paging(), upTo(tokens, p.Context()))
+	case tokens > 0:
 		p.note("the model needs %s, %s can be allocated%s", spelling.Size(p.whole), spelling.Size(p.room), upTo(tokens, p.Context()))
 	}
 	return err

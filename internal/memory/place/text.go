@@ -82,8 +82,12 @@ func (p *Placement) WriteText(w io.Writer) error {
 	if len(next) == 0 && p.Spills() {
 		fmt.Fprintf(&b, "%-8s more RAM does not make decode faster by more than predictions are off\n", "next")
 	}
+	of := ""
+	if n := p.Decode.Tokens; n > 1 {
+		of = fmt.Sprintf(", of a pass of %d tokens", n)
+	}
 	for _, c := range next {
-		fmt.Fprintf(&b, "%-8s %s\n", "next", c)
+		fmt.Fprintf(&b, "%-8s %s%s\n", "next", c, of)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
