@@ -69,6 +69,7 @@ func (m *Model) lastRun() *place.LastRun {
 	r.Drafts = place.RunDrafts{Model: m.opened.Draft, Drafted: t.Drafted, Accepted: t.Accepted, Seconds: t.Drafting.Seconds()}
 	events(r, t)
 	m.groups(r)
+	m.ruled(r)
 	r.Predicted = predicted(t)
 	m.learned(r)
 	m.cost(t, r)
@@ -108,6 +109,25 @@ func events(r *place.LastRun, t *observe.Tally) {
 			x.Text = fmt.Sprintf("%s of %s, %s first%s, after which weights are %s", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, until, e.Form)
 		}
 		r.Pressure = append(r.Pressure, x)
+	}
+}
+
+// ruled tells what the rules of placement said, and where kernels ran.
+func (m *Model) ruled(r *place.LastRun) {
+	bound, routed := m.engine.Ruled()
+	r.Rules, r.Kernels = []place.RuleAnswer{}, []place.KernelGroup{}
+	for _, b := range bound {
+		rule, why := b.Decide()
+		r.Rules = append(r.Rules, place.RuleAnswer{To: b.To.Lower(), Device: b.Device, At: b.At.Lower(), Rule: rule, Tensors: b.Tensors, Bytes: int64(b.Bytes), Why: why})
+		r.Devices = b.Idle
+	}
+	for _, k := range routed {
+		at := slices.IndexFunc(r.Kernels, func(g place.KernelGroup) bool { return g.Target == k.Target.String() && g.Why == k.Reason })
+		if at < 0 {
+			at = len(r.Kernels)
+			r.Kernels = append(r.Kernels, place.KernelGroup{Target: k.Target.String(), Why: k.Reason})
+		}
+		r.Kernels[at].Kernels++
 	}
 }
 
@@ -333,7 +353,7 @@ func (m *Model) runFlags() []place.RunFlag {
 var ErrNoRun = errors.New("no run is on record")
 
 const (
-	accountVersion = 4
+	accountVersion = 5
 	accountFolder  = "runs"
 	accountEnding  = ".json"
 	newestName     = "newest.json" // the latest run of any model

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"atenia/internal/engine"
+	"atenia/internal/exec"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/cuda"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/model/text"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
@@ -342,7 +344,7 @@ func (c *Config) engine() engine.Config {
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Lora: c.Adapter, Tower: c.Tower, GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
 		Budget: c.Budget, Rules: c.Placement, PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
-		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay, Devices: c.devices,
 	}
 }
 
@@ -408,17 +410,10 @@ type Observation struct {
 	// writes it; the account of the model's run before is replaced. A run that does not
 	// come so far leaves a mark there, which [LastRun].Later tells.
 	Account string
-	// Device reports whether a device is there, and the pressure of its memory
-	// from 0 to 1. It is called once, if Learning is set. nil = this machine is
-	// asked.
-	Device func(context.Context) (there bool, pressure float32)
 }
 
 // openObserver opens what is asked for before anything of a model is read.
 func openObserver(ctx context.Context, c Observation) (*observe.Observer, error) {
-	if c.Device == nil {
-		c.Device = devicePressure
-	}
 	o, err := observe.Open(ctx, observe.Config(c))
 	if f, ok := errors.AsType[*observe.Fault](err); ok {
 		return nil, &ConfigError{"Observe." + f.Field, f.Value, fmt.Sprintf("%s: %v", f.Want, f.Err)}
@@ -426,16 +421,15 @@ func openObserver(ctx context.Context, c Observation) (*observe.Observer, error)
 	return o, err
 }
 
-// devicePressure reports whether there is a device, and how full its memory is.
-func devicePressure(ctx context.Context) (there bool, pressure float32) {
-	s, _, err := hw.Probe(ctx, hw.Options{GPUs: cuda.Prober{}})
-	if err != nil || len(s.GPUs) == 0 {
-		return false, 0
+// devices looks for those of this machine. What cannot be read is left out. How often calls
+// of their drivers succeeded is kept beside accounts.
+func (c *Config) devices(ctx context.Context) decide.Devices {
+	o := hw.Options{GPUs: cuda.Prober{}}
+	if c.Observe.Account != "" {
+		o.Calls = filepath.Join(c.Observe.Account, hw.CallsName)
 	}
-	if p := s.Pressure.VRAM; p != nil {
-		pressure = *p
-	}
-	return true, pressure
+	s, _, _ := hw.Probe(ctx, o)
+	return decide.Devices{Snapshot: *s, Compute: exec.Devices()}
 }
 
 // Kinds of failure, for [errors.Is].

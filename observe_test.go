@@ -208,7 +208,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %g in\n%s", name, values[name], text)
 		}
 	}
-	for _, name := range []string{`atenia_overlap_ratio`, `atenia_plan_error_ratio`, `atenia_trainer_regret`, `atenia_cache_corrupt_total`, `atenia_ssd_written_bytes_total`, `atenia_prefetch_total{result="wasted"}`} {
+	for _, name := range []string{`atenia_overlap_ratio`, `atenia_plan_error_ratio`, `atenia_trainer_regret`, `atenia_cache_corrupt_total`, `atenia_ssd_written_bytes_total`} {
 		if _, ok := values[name]; !ok {
 			t.Errorf("no %s in\n%s", name, text)
 		}

@@ -53,6 +53,8 @@ type Rules struct {
 	MaxTier string
 	// RequireGPU refuses placements that leave a weight to the processor.
 	RequireGPU bool
+	// Offload says when weights leave memory while the model runs.
+	Offload Offload
 	// Batch is the number of sequences to make room for and to predict. 0 = 1.
 	Batch int
 	// Rates are the speeds of the machine, as far as they are known.

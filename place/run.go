@@ -12,7 +12,7 @@ import (
 // what would help most. A run with the account of atenia.Observation writes it when
 // the model is closed; atenia.ReadLastRun reads it.
 type LastRun struct {
-	Version int    `json:"version"` // of this form: 3
+	Version int    `json:"version"` // of this form: 5
 	Model   string `json:"model"`   // its path, or "atenia-story"
 	ID      string `json:"id"`      // of the plan, see [Plan.ID]
 	Family  string `json:"family"`
@@ -28,6 +28,9 @@ type LastRun struct {
 	Packing string        `json:"packing"`
 	Budget  string        `json:"budget,omitempty"` // as [ParseBudget] reads it
 	Groups  []WeightGroup `json:"groups"`
+	Rules   []RuleAnswer  `json:"rules"`             // of placement by pressures, beside where weights were when the model was opened, or placed again
+	Kernels []KernelGroup `json:"kernels"`           // of a step, by where they ran
+	Devices string        `json:"devices,omitempty"` // why nothing ran on those that are there
 
 	Prompt StepTotals `json:"prompt"`
 	Decode StepTotals `json:"decode"`
@@ -60,6 +63,25 @@ type WeightGroup struct {
 	Layers  string `json:"layers,omitempty"` // such as "0-5,9"
 	Example string `json:"example,omitempty"`
 	Why     string `json:"why"` // of the example, with its numbers
+}
+
+// A RuleAnswer is where the rules of placement, which compare pressures, want some weights,
+// beside where the plan, which counts bytes, has them.
+type RuleAnswer struct {
+	To      string `json:"to"`               // a tier
+	Device  string `json:"device,omitempty"` // of it
+	At      string `json:"at"`               // a tier
+	Rule    string `json:"rule"`             // Agrees, Fits, NoRoom or NothingComputes
+	Tensors int    `json:"tensors"`
+	Bytes   int64  `json:"bytes"`
+	Why     string `json:"why"` // with both reasons
+}
+
+// A KernelGroup is kernels that ran in one place for one reason.
+type KernelGroup struct {
+	Target  string `json:"target"` // Cpu, CpuFallback or Gpu
+	Kernels int    `json:"kernels"`
+	Why     string `json:"why"`
 }
 
 // StepTotals are totals of steps of one kind.

@@ -48,6 +48,21 @@ func (r *LastRun) writeGroups(b *strings.Builder) {
 	if r.Budget != "" {
 		fmt.Fprintf(b, "  budget %s; packing: %s\n", r.Budget, r.Packing)
 	}
+	for _, a := range r.Rules {
+		if a.Rule != "Agrees" {
+			fmt.Fprintf(b, "  by pressures alone, %s\n", a.Why)
+		}
+	}
+	if r.Devices == "" { // there is none, or one computes
+		return
+	}
+	for _, k := range r.Kernels {
+		at := "the processor"
+		if k.Target == "Gpu" {
+			at = "a device"
+		}
+		fmt.Fprintf(b, "  %s on %s: %s\n", spelling.Count(k.Kernels, "kernel"), at, k.Why)
+	}
 }
 
 // writeTime says what a token took, or a step where steps have several, and why that long.

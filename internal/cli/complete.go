@@ -163,7 +163,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	for _, name := range []string{"check", "choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "outputs", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
-	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "prompt-name", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
+	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "offload", "param", "pin", "prompt-name", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
 		t["--"+name] = free
 	}
 	return t

@@ -53,7 +53,7 @@ func TestComplete(t *testing.T) {
 		{"run --budget ram=2GiB,k", "ram=2GiB,kv=", ":6"},
 		{"run --samplers top-k,te", "top-k,temperature", ":6"},
 		{"quila plan --profile na", "nano", ":4"},
-		{"replay --policy no-", "no-gpu no-cooldown no-pressure", ":4"},
+		{"replay --policy no-", "no-gpu no-cooldown no-pressure no-ssd-last-resort", ":4"},
 		{"flow run --policy ", "stop mute bypass", ":4"},
 		{"flow grad --loss ", "sum energy mse", ":4"},
 		{"checkpoint verify --gpu ", "auto true false", ":4"},

@@ -90,7 +90,7 @@ func TestExplainLastRun(t *testing.T) {
 	}
 	var r place.LastRun
 	callJSON(t, &r, "explain", "atenia-story")
-	if r.Version != 4 || r.Decode.Tokens != 39 || len(r.Groups) == 0 || r.Learned == nil || r.Learned.Ticks != 39 || r.Advice.What == "" {
+	if r.Version != 5 || r.Decode.Tokens != 39 || len(r.Groups) == 0 || r.Learned == nil || r.Learned.Ticks != 39 || r.Advice.What == "" {
 		t.Errorf("%+v", r)
 	}
 	if inCache := r.WeightBytes <= float64(r.CacheBytes); r.WeightBytes <= 0 || inCache && r.Bound == "memory" || r.Bound != "memory" && strings.Contains(r.Advice.Command, "quantize") || r.ReadBytes == 0 && (r.Bound == "paging" || r.Bound == "cold cache") {

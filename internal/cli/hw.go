@@ -32,6 +32,9 @@ func hardwareCommand(env *command.Env) *cobra.Command {
 		if err := o.Depth.UnmarshalText([]byte(probe)); err != nil {
 			return command.Usagef("--probe: %w", err)
 		}
+		if dir := stateFolder(); dir != "" && writable(dir) {
+			o.Calls = filepath.Join(dir, hw.CallsName)
+		}
 		snapshot, details, err := hw.Probe(c.Context(), o)
 		if !c.Flags().Changed("cache-dir") { // the rest is an answer without the storage that nobody named
 			err = unkept(env.Err, err, filepath.Dir(env.Cache))

@@ -42,6 +42,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.NoMmap, "no-mmap", false, "read the model's files into memory instead of mapping them, so that other programs cannot change them under it")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringArrayVar(&m.cfg.Placement.Pins, "pin", nil, pinText)
+	offloading(f, &m.cfg.Placement)
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	f.BoolVar(&m.stats, "stats", false, "print where the memory is, what was read, and predicted and measured costs, to standard error")

@@ -323,7 +323,7 @@ func TestAdvisedFlags(t *testing.T) {
 	all := engine.Config{
 		GPTQZeros: "v1", Context: 1, BatchTokens: 1, Threads: 1, AllThreads: true, Pack: pack.Off, Codec: "off", Draft: "d", Speculate: sched.SpeculateOff,
 		Lora: "l", Tower: "t", Precise: true, Compile: compile.Options{KVType: tensor.F16, NoFuse: true}, PlacementFile: "p", Checkpoint: "c",
-		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true, Rules: place.Rules{Pins: []string{"x=ssd"}},
+		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true, Rules: place.Rules{Pins: []string{"x=ssd"}, MaxTier: "ram", Offload: place.Offload{Wait: true}},
 	}
 	repeated := map[string]bool{"budget": true, "learning": true} // which are not of that
 	for _, f := range all.RunFlags("other.json") {

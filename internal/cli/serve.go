@@ -88,6 +88,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.Var((*budgetFlag)(&o.Budget), "budget", "memory limit of all models together, such as ram=8GiB; it is divided between those in use")
 	f.StringArrayVar(&o.Placement.Pins, "pin", nil, pinText)
+	offloading(f, &o.Placement)
 	f.BoolVar(&o.NoMmap, "no-mmap", false, "read models into memory instead of mapping their files")
 	gptqZeros(f, &o.GPTQZeros)
 }

@@ -64,6 +64,9 @@ func Faults(r *place.Rules) []error {
 			errs = append(errs, err)
 		}
 	}
+	if s := r.Offload.Faults(); s != "" {
+		errs = append(errs, errors.New("offload: "+s))
+	}
 	if r.Batch < 0 || r.Batch > 1<<16 {
 		errs = append(errs, fmt.Errorf("%d sequences, want 1 to 65536", r.Batch))
 	}

@@ -45,10 +45,11 @@ func (c *Config) RunFlags(file string) []Flag {
 	for _, pin := range c.Rules.Pins {
 		all = append(all, Flag{Name: "pin", Value: pin})
 	}
+	all = append(all, Flag{Name: "offload", Value: c.Rules.Offload.String()})
 	for _, s := range []struct {
 		name string
 		on   bool
-	}{{"no-stream", c.NoStream}, {"no-mmap", c.NoMap}, {"verify", c.Verify}, {"pack-verify", c.PackVerify}, {"strict", c.Strict}} {
+	}{{"no-ssd-last-resort", c.noSSD()}, {"no-stream", c.NoStream}, {"no-mmap", c.NoMap}, {"verify", c.Verify}, {"pack-verify", c.PackVerify}, {"strict", c.Strict}} {
 		all = append(all, Flag{Name: s.name, Switch: s.on})
 	}
 	return slices.DeleteFunc(all, Flag.unset)

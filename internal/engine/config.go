@@ -10,6 +10,7 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
 )
@@ -60,6 +61,9 @@ type Config struct {
 
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
+
+	// Devices looks for the devices of the machine, once; nil = there are none.
+	Devices func(context.Context) decide.Devices
 
 	// Limit, if not nil, is asked before every step how much memory the process may
 	// have, in place of the system: a test can say what it needs.

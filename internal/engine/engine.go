@@ -39,6 +39,7 @@ type Engine struct {
 	disk     *sched.Folder // nil = keys and values stay in memory
 	diskKey  func() sched.Key
 	endLog   func() error // of decisions
+	devices  func() decide.Devices
 	record   decide.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed
@@ -58,7 +59,8 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.openCheckpoint(ctx, d, r)
+	devices := p.ask(ctx)
+	k, err := p.openCheckpoint(ctx, d, r, devices)
 	if err != nil {
 		return nil, errors.Join(err, endLog())
 	}
@@ -66,7 +68,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, k.close(), endLog())
 	}
-	e := &Engine{Plan: p, weights: w, resume: k, record: r, endLog: endLog}
+	e := &Engine{Plan: p, weights: w, resume: k, record: r, endLog: endLog, devices: devices}
 	e.running, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.start(d); err != nil {
 		e.stop()
@@ -96,11 +98,11 @@ func (e *Engine) start(d *file.Description) error {
 		p.note("weights are not packed: %s", d.Because)
 	}
 	e.begin()
+	e.learn()
 	if e.pressure, err = e.watch(d); err != nil {
 		x.Close()
 		return err
 	}
-	e.learn()
 	if err := e.openDisk(d); err != nil {
 		x.Close()
 		return err
@@ -184,16 +186,13 @@ func (e *Engine) begin() {
 func (e *Engine) schedule(d *file.Description) sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate,
 		Disk: e.disk, Key: e.diskKey, Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
-	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped, delayed: waitedOfAll}
+	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), delayed: waitedOfAll}
 	if f := e.Plan.Config.Delay; f != nil {
 		e.pace.delayed = func() waited { d, _ := f(); return waited{d, d} }
 	}
 	e.pace.restart()
 	if o := e.Plan.Config.Observer; o != nil {
-		e.pace.watch = func(s sched.StepInfo) {
-			o.Step(s)
-			e.pressure.stepped(s)
-		}
+		e.pace.watch = func(s sched.StepInfo) { o.Step(s) }
 	}
 	c.Watch = e.pace.step
 	if l := e.Plan.Config.Observer.Learner(); l != nil {

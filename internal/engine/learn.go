@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
+	"atenia/internal/policy/decide"
 )
 
 // The ways in which weights lie, as what is learned about them is named. Codings
@@ -61,7 +63,13 @@ func (e *Engine) learn() {
 		return
 	}
 	e.learnForm()
-	l.Begin(e.record)
+	d := e.devices()
+	s := decide.Start{On: d.Executors()}
+	s.VRAM, _ = memory.PlanningPressures(d.Pressure.VRAM, nil)
+	if k := e.resume; k != nil {
+		s.Planned, s.Drift = k.planned, len(k.Drift) > 0
+	}
+	l.Begin(e.record, s)
 }
 
 // learnForm tells the learner how the weights lie, which changes when they move.

@@ -27,6 +27,7 @@ type pressure struct {
 	d       *file.Description
 	ctx     context.Context                    // ends when the engine is closed
 	opened  *place.Placement                   // nil if the model has none
+	when    place.Offload                      // weights leave memory and come back
 	real    bool                               // the limit is that of the process, not one of a test
 	read    func() (limit int64, stalled bool) // how much the process may have
 	loop    decide.RouteLoop
@@ -47,9 +48,9 @@ type pressure struct {
 	moved   bool     // an owner moved something since the weights were brought there
 	unready error    // of the last attempt to move
 	over    uint64   // samples in turn at which more was held than the limit
-	learned *decide.Policy
-	latency time.Duration // of the last step with one token for each sequence
-	event   observe.Event // what moves now
+	ruled   ruled
+	routed  []decide.Bundle // of the kernels, in the last tick
+	event   observe.Event   // what moves now
 	began   time.Time
 }
 
@@ -72,24 +73,28 @@ const respite = 8
 
 // offloading is when weights are moved. Pressure 1 is that all the memory that
 // the process may have is needed.
-func offloading() memory.OffloadConfig {
+func offloading(o place.Offload) memory.OffloadConfig {
 	c := memory.DefaultOffload()
-	c.RAMHigh, c.RAMLow, c.MaxActions, c.Promote = 1, 0.9, 64, true
+	c.RAMHigh, c.RAMLow, c.Cooldown, c.MaxActions, c.Promote = float32(o.High), float32(o.Low), uint64(o.Cooldown), 64, true
 	return c
 }
 
+// allowed is the part of a limit that may be used before weights leave.
+func (p *pressure) allowed(limit int64) int64 { return int64(float64(limit) * p.when.High) }
+
 // watch starts to watch the memory that an open engine may have.
 func (e *Engine) watch(d *file.Description) (*pressure, error) {
-	p := &pressure{e: e, d: d, opened: e.weights.placement, read: e.Plan.Config.Limit, record: e.record, began: time.Now()}
+	p := &pressure{e: e, d: d, opened: e.weights.placement, when: e.Plan.Config.Rules.Offload.Or(), read: e.Plan.Config.Limit, record: e.record, began: time.Now()}
 	if p.read == nil {
 		p.real, p.read = true, e.Plan.account.Share
 	}
 	p.ctx = e.running
 	p.idle.p = p
-	p.learned, _ = decide.NewPolicy(decide.PolicyConfig{})
+	p.ruled.devices = e.devices()
+	p.ruled.on = p.ruled.devices.Executors()
 	p.loop = decide.RouteLoop{
-		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}),
-		Offload: memory.NewOffload(offloading()), Decider: &p.record,
+		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}), On: p.executors(),
+		Offload: memory.NewOffload(offloading(p.when)), Decider: &p.record,
 		Timeline: e.Plan.Config.Observer.Ticks(),
 	}
 	if err := p.register(); err != nil {
@@ -133,8 +138,9 @@ func (p *pressure) first() error {
 	}
 	written := p.loop.Timeline
 	p.loop.Timeline = (*observe.Observer)(nil).Ticks() // a timeline begins with the first step
-	_, _, err := p.loop.Tick(p.ctx, 0, s, nil)
-	p.loop.Timeline = written
+	p.rule(p.opened, s.RAM.Pressure)
+	done, err := p.loop.Tick(p.ctx, 0, s, nil)
+	p.loop.Timeline, p.routed = written, done.Routed
 	return err
 }
 
@@ -185,7 +191,6 @@ func (p *pressure) register() error {
 			p.fixed = append(p.fixed, t.Name)
 			continue
 		}
-		p.record.Place(memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}, nil)
 		if err := p.loop.Memory.RegisterOwned(t.Name, uint64(t.Bytes), tier, p); err != nil {
 			return err
 		}
@@ -211,13 +216,6 @@ func (p *pressure) MoveOwned(context.Context, string, memory.Tier, memory.Tier) 
 // Lends implements [memory.Owner]: the ring has a weight while its kernel runs.
 func (p *pressure) Lends(id string) bool { return id != packedID }
 
-// stepped learns how long tokens take.
-func (p *pressure) stepped(s sched.StepInfo) {
-	if s.Decode && s.Err == nil {
-		p.latency = s.Took
-	}
-}
-
 // between is called between two steps.
 func (p *pressure) between(pause *sched.Pause) {
 	now := time.Now()
@@ -236,7 +234,7 @@ func (p *pressure) between(pause *sched.Pause) {
 		p.e.Plan.account.SetLimit(limit)
 		p.turn(p.pressed(limit, stalled), limit, pause)
 		p.warn(limit)
-		alarm := p.need()
+		alarm := int64(float64(p.need()) / p.when.High)
 		if p.futile > 0 { // less would not be moved at once, so it need not interrupt
 			alarm = min(alarm, min(p.futile, limit)*(headroom-1)/headroom)
 		}
@@ -304,20 +302,20 @@ func (p *pressure) need() int64 {
 
 // turn does ticks if something should move, and moves it.
 func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
-	high, low := v >= 1, v <= offloading().RAMLow
+	high, low := v >= float32(p.when.High), v <= float32(p.when.Low)
 	if !high && (!low || p.away+p.idle.away == 0 || limit-limit/headroom <= p.settled) {
 		return
 	}
 	if high {
 		if ids := p.idle.update(pause, memory.RAM, p.ids[:0]); len(ids) > 0 {
 			began := p.begin()
-			_, done, err := p.loop.Tick(p.ctx, p.tick, p.snapshot(limit, v), ids)
+			done, err := p.loop.Tick(p.ctx, p.tick, p.snapshot(limit, v), ids)
 			p.note("idle sequences stay in memory", err)
-			p.count(done.Done)
+			p.count(done.Done.Done)
 			p.report(observe.Left, limit, began)
 			p.tick++
 		}
-		if v = p.pressed(limit, false); v < 1 {
+		if v = p.pressed(limit, false); v < float32(p.when.High) {
 			return // weights do not move because programs wait: there is room for them
 		}
 		if limit <= p.futile && limit > p.futile-p.futile/headroom || p.samples < p.retry {
@@ -326,6 +324,7 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 		p.retry = p.samples + respite
 	}
 	s := p.snapshot(limit, v)
+	p.loop.On = p.executors()
 	p.record.At(p.tick)
 	kind, began := observe.Back, p.begin()
 	if high {
@@ -347,14 +346,16 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 			p.settled = limit
 			break
 		}
-		_, done, err := p.loop.Tick(p.ctx, p.tick, s, ids)
+		ticked, err := p.loop.Tick(p.ctx, p.tick, s, ids)
 		if err != nil {
 			p.note("moving weights", err)
 			break
 		}
-		p.count(done.Done)
-		if len(done.Done) == 0 {
-			if high { // all that could move has moved just now: memory does not wait
+		done := ticked.Done.Done
+		p.routed = ticked.Routed
+		p.count(done)
+		if len(done) == 0 {
+			if high && !p.when.Wait { // all that could move has moved just now: memory does not wait
 				p.now(s, ids)
 			}
 			break
@@ -372,7 +373,7 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 		p.report(kind, limit, began) // of sequences
 		return
 	}
-	p.learn(s)
+	p.rule(p.asManaged(to), &v)
 	p.moved, p.settled, p.futile, p.retry = false, 0, 0, 0
 	p.apply(pause, to, limit)
 	p.report(kind, limit, began)
@@ -388,16 +389,6 @@ func (p *pressure) now(s memory.Snapshot, ids []string) {
 	for _, a := range done.Done {
 		p.loop.Offload.SetMark(a.ID, memory.OffloadMark{Last: &tick, From: &home})
 	}
-}
-
-// learn records what running under a pressure costs and what would be chosen
-// there.
-func (p *pressure) learn(s memory.Snapshot) {
-	c := decide.NewContext(false, 0, *s.RAM.Pressure)
-	if p.latency > 0 {
-		_ = p.learned.Observe(decide.Episode{Context: c, Class: "decode", Backend: decide.CPU, Latency: p.latency, Seconds: uint64(time.Since(p.began) / time.Second)})
-	}
-	p.record.Choose(p.learned, c, "decode")
 }
 
 // note logs a fault once.

@@ -199,7 +199,7 @@ func checkLog(t *testing.T, path string) {
 		}
 		seen[l.Component]++
 	}
-	for _, want := range []string{"placement", "planner", "router", "graph", "offload", "budget", "policy"} {
+	for _, want := range []string{"placement", "planner", "router", "graph", "offload", "budget"} {
 		if seen[want] == 0 {
 			t.Errorf("the log has no record of %s: %v", want, seen)
 		}

@@ -34,7 +34,7 @@ const batchBytes = 256 << 20
 // read them into memory takes time. They come back in batches.
 func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
-		pl, err := p.place(p.placing(limit - limit/headroom))
+		pl, err := p.place(p.placing(p.allowed(limit) - limit/headroom))
 		if err == nil && pl.Spills() {
 			return p.smaller(1)
 		}
@@ -42,7 +42,7 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 			return pl, nil
 		}
 	}
-	c := p.placing(limit)
+	c := p.placing(p.allowed(limit))
 	stay, tier := memory.RAM, memory.RAM.Lower()
 	if high {
 		stay, tier = memory.SSD, memory.SSD.Lower()
@@ -57,7 +57,7 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 		return pl, nil
 	}
 	// What stays where it is may not leave room for the rest.
-	c.Rules.Pins, c.Budget.RAM = free, limit
+	c.Rules.Pins, c.Budget.RAM = free, p.allowed(limit)
 	if pl, err = p.place(c); err == nil {
 		return pl, nil
 	}
@@ -304,7 +304,17 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 // launchTime is what starting a kernel takes: less work is small.
 const launchTime = 5e3 // ns
 
-// graph is the kernels of a decode step that read weights, and which.
+// tier is the memory that a placement has a weight in; without one it is mapped.
+func (e *Engine) tier(weight string) memory.Tier {
+	if pl := e.weights.placement; pl != nil {
+		if t, ok := pl.Tensor(weight); ok {
+			return t.Tier
+		}
+	}
+	return memory.RAM
+}
+
+// graph is the kernels of a decode step that read weights, and which, where they were placed.
 func (e *Engine) graph() *decide.RouteGraph {
 	f := e.Plan.footprint
 	c := e.Plan.placeConfig()
@@ -320,7 +330,7 @@ func (e *Engine) graph() *decide.RouteGraph {
 		var tiers []memory.Tier
 		bits := uint64(0)
 		for _, name := range p.Weights {
-			tiers = append(tiers, memory.RAM)
+			tiers = append(tiers, e.tier(name))
 			if t, ok := sizes[name]; ok {
 				shape := f.headers[name].Shape
 				k.Inner = uint64(t.Bytes) // of a vector

@@ -72,6 +72,7 @@ type resume struct {
 	seqs     []checkpoint.Sequence        // that can be used
 	target   map[string]memory.Tier       // by id
 	followed map[string]bool              // weights in the tier that the checkpoint wanted
+	planned  []checkpoint.Decision        // of the warm start
 	reused   atomic.Int64                 // tokens
 	loading  sync.Mutex                   // held while pages are read
 	saved    bool                         // no more pages are read: what the cache has is about to change
@@ -86,7 +87,7 @@ const patience = 3 * time.Second
 
 // openCheckpoint locks the checkpoint's folder, removes what killed saves left,
 // and restores it lazily, if there is one. It returns nil without a folder.
-func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec decide.Recorder) (r *resume, err error) {
+func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec decide.Recorder, devices func() decide.Devices) (r *resume, err error) {
 	dir := p.Config.Checkpoint
 	if dir == "" {
 		return nil, nil
@@ -117,7 +118,7 @@ func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec deci
 	if r.model.State, err = p.stateKey(); err != nil {
 		return nil, err
 	}
-	switch err := r.restore(ctx, rec); {
+	switch err := r.restore(ctx, rec, devices().Executors()); {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
 	case err != nil:
@@ -132,8 +133,9 @@ func (p *Plan) stateKey() (string, error) {
 	return fmt.Sprintf("v1 %s precise=%t%s", id, p.Config.Precise, p.zeros), err
 }
 
-// restore registers what the checkpoint has and plans the warm start.
-func (r *resume) restore(ctx context.Context, rec decide.Recorder) error {
+// restore registers what the checkpoint has and plans the warm start. A device counts if
+// kernels run there.
+func (r *resume) restore(ctx context.Context, rec decide.Recorder, on decide.Executors) error {
 	saved, err := checkpoint.Read(r.Dir, nil)
 	if err != nil {
 		return err
@@ -141,13 +143,13 @@ func (r *resume) restore(ctx context.Context, rec decide.Recorder) error {
 	if err := r.check(saved); err != nil {
 		return err
 	}
-	// No device computes, so a GPU that is there does not count.
-	got, err := checkpoint.Restore(ctx, r.Dir, r.m, checkpoint.RestoreOptions{Lazy: true})
+	got, err := checkpoint.Restore(ctx, r.Dir, r.m, checkpoint.RestoreOptions{Lazy: true, GPU: on.GPU})
 	if err != nil {
 		return err
 	}
-	warm := rec.WarmStart(r.m, got.Manifest.Entries, got.Reports, false, checkpoint.DefaultRules)
+	warm := rec.WarmStart(r.m, got.Manifest.Entries, got.Reports, on.GPU, checkpoint.DefaultRules)
 	warm.ApplySummaries(r.m.SetHint)
+	r.planned = warm.Decisions
 	r.WarmStart = strings.Replace(warm.Summary, ":", "", 1)
 	for _, d := range warm.Decisions {
 		if d.To != nil {

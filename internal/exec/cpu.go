@@ -34,6 +34,10 @@ var cpuTable = plan.NewAdapterTable(
 	bindRWKVChannelMix,
 )
 
+// Devices returns the ids of the devices on which a backend of this binary computes: none
+// does yet.
+func Devices() []string { return nil }
+
 // CPU is the backend for routing.
 var CPU pass.Backend = cpuBackend{}
 

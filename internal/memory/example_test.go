@@ -15,7 +15,7 @@ import (
 func ExampleDecide() {
 	vram, ram := float32(.5), float32(.92)
 	machine := hw.Snapshot{GPUs: []hw.GPU{{ID: "gpu0"}}, Pressure: hw.Pressure{VRAM: &vram, RAM: &ram}}
-	d := memory.Decide(memory.TensorProfile{Name: "output.weight", Elements: 300 << 20, ElementBytes: 2}, machine)
+	d := memory.Decide(memory.TensorProfile{Name: "output.weight", Elements: 300 << 20, ElementBytes: 2}, machine, false)
 	fmt.Println(d)
 	for _, r := range d.Rejected() {
 		fmt.Println("  not", r)

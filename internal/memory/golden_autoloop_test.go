@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"atenia/internal/memory/checkpoint"
 	"errors"
 	"os"
 	"testing"
@@ -23,7 +24,7 @@ type autoloopStep struct {
 func (s *autoloopStep) tick() decide.Tick {
 	t := decide.Tick{Context: s.Context.context(), Drift: s.Drift > 0, Seconds: s.Clock}
 	for _, r := range s.Reasons {
-		t.Planned = append(t.Planned, decide.Planned{Reason: r})
+		t.Planned = append(t.Planned, checkpoint.Decision{Reason: r})
 	}
 	if s.Result.Ok != nil {
 		t.Result = decide.Result{OK: true, Score: *s.Result.Ok}

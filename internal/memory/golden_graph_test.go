@@ -62,15 +62,15 @@ func runGraph(t *testing.T, c *goldenCase) {
 		}
 	}
 	for i, s := range in.Snapshots {
-		if got := g.Place(s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Plans[i]) {
+		if got := g.Place(s.snapshot(), decide.Executors{GPU: in.GPU}); !reflect.DeepEqual(got, want.Plans[i]) {
 			t.Errorf("plan %d: got %+v, want %+v", i, got, want.Plans[i])
 		}
-		if got := g.PlaceLive(m.Manager, s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Live[i]) {
+		if got := g.PlaceLive(m.Manager, s.snapshot(), decide.Executors{GPU: in.GPU}); !reflect.DeepEqual(got, want.Live[i]) {
 			t.Errorf("live plan %d: got %+v, want %+v", i, got, want.Live[i])
 		}
 	}
 	timeline, lines := goldenTimeline(in.Advanced)
-	bundles, err := g.Enqueue(t.Context(), timeline, m.Manager, in.Snapshots[0].snapshot(), in.GPU)
+	bundles, err := g.Enqueue(t.Context(), timeline, m.Manager, in.Snapshots[0].snapshot(), decide.Executors{GPU: in.GPU})
 	if err != nil || !reflect.DeepEqual(bundles, want.Bundles) {
 		t.Errorf("bundles %+v, %v, want %+v", bundles, err, want.Bundles)
 	}

@@ -47,7 +47,7 @@ func goldenPlacement(t *testing.T, c *goldenCase) {
 		s.Reliability[id] = hw.Reliability{OK: r.OK, Fail: r.Fail, LastErrorEpochMS: r.Last}
 	}
 	p := memory.TensorProfile{Elements: in.Tensor.Elements, ElementBytes: in.Tensor.Size, Cost: in.Tensor.Cost.v}
-	d := memory.Decide(p, s)
+	d := memory.Decide(p, s, false)
 	if d.To != want.Target {
 		t.Errorf("to %v, want %v", d.To, want.Target)
 	}

@@ -19,7 +19,7 @@ func runPlanner(t *testing.T, c *goldenCase) {
 	}
 	var want decide.RouteChoice
 	c.decode(t, &in, &want)
-	if got := decide.ChooseRoute(in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(got, want) {
+	if got := decide.ChooseRoute(in.Kernel, in.Tiers, in.Snapshot.snapshot(), decide.Executors{GPU: in.GPU}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }

@@ -41,7 +41,7 @@ func runRouter(t *testing.T, c *goldenCase) {
 	defer x.Close()
 	err := x.Run(t.Context(), func(g *lane.Group) error {
 		for i, k := range in.Calls {
-			b, err := decide.RouteTensors(context.Background(), g, m.Manager, k.Kernel, k.IDs, k.Snapshot.snapshot(), k.GPU)
+			b, err := decide.RouteTensors(context.Background(), g, m.Manager, k.Kernel, k.IDs, k.Snapshot.snapshot(), decide.Executors{GPU: k.GPU})
 			if err != nil || !reflect.DeepEqual(b, want.Bundles[i]) {
 				t.Errorf("call %d: got %+v, %v, want %+v", i, b, err, want.Bundles[i])
 			}
@@ -70,7 +70,7 @@ func runRoute(t *testing.T, c *goldenCase) {
 	}
 	c.decode(t, &in, &want)
 	timeline, lines := goldenTimeline(in.Advanced)
-	if b := decide.Route(timeline, in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(b, want.Bundle) {
+	if b := decide.Route(timeline, in.Kernel, in.Tiers, in.Snapshot.snapshot(), decide.Executors{GPU: in.GPU}); !reflect.DeepEqual(b, want.Bundle) {
 		t.Errorf("got %+v, want %+v", b, want.Bundle)
 	}
 	timeline.Run()

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"atenia/internal/memory/checkpoint"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -24,7 +25,7 @@ func learnTable(rows []decide.Row) *decide.Trainer {
 }
 
 // learnActions are actions by their names in cases.
-var learnActions = map[string]decide.Action{"Keep": decide.Keep, "HintPromote": decide.HintPromote, "DegradeSafe": decide.DegradeSafe}
+var learnActions = map[string]checkpoint.Action{"Keep": checkpoint.Keep, "HintPromote": checkpoint.HintPromote, "DegradeSafe": checkpoint.DegradeSafe}
 
 func runTrainer(t *testing.T, c *goldenCase) {
 	if c.Fn == "summarize_warm_start_plan" {
@@ -38,13 +39,13 @@ func runTrainer(t *testing.T, c *goldenCase) {
 			Keep    int `json:"keep_count"`
 		}
 		c.decode(t, &in, &want)
-		var plan []decide.Planned
+		var plan []checkpoint.Decision
 		for _, d := range in.Decisions {
 			a, ok := learnActions[d.Action]
 			if !ok || a.String() != d.Action {
 				t.Fatalf("no action %q", d.Action)
 			}
-			plan = append(plan, decide.Planned{Action: a, Reason: d.Reason})
+			plan = append(plan, checkpoint.Decision{Action: a, Reason: d.Reason})
 		}
 		if got := decide.Summarize(plan); got != decide.WarmStart(want) {
 			t.Errorf("got %+v, want %+v", got, want)

@@ -82,6 +82,8 @@ type Inputs struct {
 	// PressureUnknown is set if a pressure was unknown and VRAM or RAM holds its
 	// default.
 	PressureUnknown bool `json:"pressure_unknown,omitempty"`
+	// NoSSD is set if storage may not be used as the last resort.
+	NoSSD bool `json:"no_ssd_last_resort,omitempty"`
 }
 
 // A Because is a rule with the observed quantity and the limit that it was
@@ -141,10 +143,11 @@ func or(p *float32, absent float32) float32 {
 	return *p
 }
 
-// Decide returns the tier for the tensor on the machine of the snapshot. It
-// compares pressures, not free bytes: package place plans by bytes.
-func Decide(p TensorProfile, s hw.Snapshot) Decision {
-	in := Inputs{Devices: len(s.GPUs), Bytes: p.Bytes(), Cost: or(p.Cost, 0),
+// Decide returns the tier for the tensor on the machine of the snapshot; noSSD says that
+// storage may not be used as the last resort. It compares pressures, not free bytes:
+// package place plans by bytes.
+func Decide(p TensorProfile, s hw.Snapshot, noSSD bool) Decision {
+	in := Inputs{Devices: len(s.GPUs), Bytes: p.Bytes(), Cost: or(p.Cost, 0), NoSSD: noSSD,
 		PressureUnknown: s.Pressure.VRAM == nil || s.Pressure.RAM == nil}
 	in.VRAM, in.RAM = placementPressures(s.Pressure.VRAM, s.Pressure.RAM)
 	if best, reliability := bestDevice(&s); best != nil {

@@ -29,7 +29,7 @@ func machine(vram, ram float32, gpus ...hw.GPU) hw.Snapshot {
 func TestSnapshot(t *testing.T) {
 	t.Run("HW-1", func(t *testing.T) {
 		for _, p := range []memory.TensorProfile{{}, {Elements: math.MaxUint64, ElementBytes: 8}, {Elements: 1, ElementBytes: 1, Cost: ptr(float32(200))}} {
-			if d := memory.Decide(p, hw.Snapshot{}); d.To != memory.CPU || d.Reason != "No GPU detected" || d.Device != "" {
+			if d := memory.Decide(p, hw.Snapshot{}, false); d.To != memory.CPU || d.Reason != "No GPU detected" || d.Device != "" {
 				t.Errorf("%+v: %+v", p, d)
 			}
 		}
@@ -89,7 +89,7 @@ func TestPlacement(t *testing.T) {
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			c.snapshot.Reliability = c.reliability
-			d := memory.Decide(c.tensor, c.snapshot)
+			d := memory.Decide(c.tensor, c.snapshot, false)
 			if d.To != c.to || d.Device != c.device || d.Reason != c.reason || d.Because.Rule != c.rule {
 				t.Errorf("got %+v", d)
 			}
@@ -100,7 +100,7 @@ func TestPlacement(t *testing.T) {
 // TestDecisionText checks the text of decisions.
 func TestDecisionText(t *testing.T) {
 	p := memory.TensorProfile{Name: "w", Elements: 600 << 20, ElementBytes: 1}
-	d := memory.Decide(p, machine(.5, .75, hw.GPU{ID: "gpu0"}))
+	d := memory.Decide(p, machine(.5, .75, hw.GPU{ID: "gpu0"}), false)
 	b, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
@@ -122,11 +122,11 @@ func TestDecisionText(t *testing.T) {
 // names a device allocates.
 func TestDecideAllocates(t *testing.T) {
 	p, s := memory.TensorProfile{Name: "w", Elements: 1000, ElementBytes: 4}, machine(.2, .2, hw.GPU{ID: "gpu0"})
-	if n := await.Allocs(100, func() { memory.Decide(p, s) }); n > 1 {
+	if n := await.Allocs(100, func() { memory.Decide(p, s, false) }); n > 1 {
 		t.Errorf("%v allocations for a device, want 1", n)
 	}
 	s = machine(.9, .2, hw.GPU{ID: "gpu0"})
-	if n := await.Allocs(100, func() { memory.Decide(p, s) }); n > 0 {
+	if n := await.Allocs(100, func() { memory.Decide(p, s, false) }); n > 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
@@ -141,7 +141,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				memory.Decide(p, c.at)
+				memory.Decide(p, c.at, false)
 			}
 		})
 	}

@@ -38,9 +38,9 @@ var placement = [...]placementRule{
 	{ruleNoDevice, CPU, "No GPU detected", []*condition{noDevice}},
 	{ruleSafeVRAM, VRAM, "", []*condition{notHuge, worthwhile, safeVRAM}},
 	{ruleAllCritical, SSD, "VRAM and RAM are under critical pressure; placing huge tensor on SSD as last resort",
-		[]*condition{huge, criticalVRAM, criticalRAM}},
+		[]*condition{ssdAllowed, huge, criticalVRAM, criticalRAM}},
 	{ruleVeryHighRAM, SSD, "RAM pressure is very high and tensor is huge but not compute-heavy; placing tensor on SSD as last resort",
-		[]*condition{huge, notHeavy, veryHighRAM}},
+		[]*condition{ssdAllowed, huge, notHeavy, veryHighRAM}},
 	{ruleHugeToRAM, RAM, "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", []*condition{huge, safeRAM}},
 	{ruleHighVRAM, RAM, "VRAM pressure is high; placing tensor in RAM", []*condition{safeRAM, highVRAM}},
 	// Without this rule the last one would blame a pressure that is low.
@@ -62,11 +62,19 @@ var (
 	safeRAM      = &condition{"ram pressure", func(in Inputs) bool { return in.RAM < SafeRAM }, ram(SafeRAM)}
 	veryHighRAM  = &condition{"ram pressure", func(in Inputs) bool { return in.RAM > VeryHighRAM }, ram(VeryHighRAM)}
 	criticalRAM  = &condition{"ram pressure", func(in Inputs) bool { return in.RAM >= CriticalRAM }, ram(CriticalRAM)}
+	ssdAllowed   = &condition{"ssd as last resort", func(in Inputs) bool { return !in.NoSSD }, allowed}
 	otherwise    = &condition{"ram pressure", func(Inputs) bool { return true }, ram(SafeRAM)}
 )
 
-func devices(in Inputs) (observed, limit float64)     { return float64(in.Devices), 0 }
-func size(in Inputs) (observed, limit float64)        { return float64(in.Bytes), float64(HugeBytes) }
+func devices(in Inputs) (observed, limit float64) { return float64(in.Devices), 0 }
+func size(in Inputs) (observed, limit float64)    { return float64(in.Bytes), float64(HugeBytes) }
+func allowed(in Inputs) (observed, limit float64) {
+	if in.NoSSD {
+		return 0, 1
+	}
+	return 1, 1
+}
+
 func cost(in Inputs) (observed, limit float64)        { return float64(in.Cost), float64(HeavyCost) }
 func reliability(in Inputs) (observed, limit float64) { return float64(in.Reliability), 0 }
 

@@ -86,6 +86,8 @@ type Device struct {
 	DownloadBytes *float64 `json:"download_bytes_per_second,omitempty"`
 	Tried         bool     `json:"tried"`           // a copy to the device and back was attempted
 	Fault         string   `json:"fault,omitempty"` // why the attempt failed
+
+	Calls Reliability `json:"calls"` // of its driver, while it was examined
 }
 
 // A Warning is a property of the machine that costs speed or will cause

@@ -39,6 +39,7 @@ func (d *Details) Print(out io.Writer, s *Snapshot) error {
 	}
 	for i := range d.Devices {
 		d.Devices[i].print(w)
+		s.Reliability[d.Devices[i].ID].print(w)
 	}
 	if s.Pressure.VRAM != nil {
 		fmt.Fprintf(w, "pressure of VRAM\t%.2f\n", *s.Pressure.VRAM)
@@ -166,5 +167,16 @@ func (v *Device) print(w io.Writer) {
 	}
 	if v.Fault != "" {
 		fmt.Fprintf(w, "\tfaulty: %s\n", v.Fault)
+	}
+}
+
+// print says how often calls of a device failed so far.
+func (r Reliability) print(w io.Writer) {
+	switch {
+	case r.OK+r.Fail == 0:
+	case r.Fail == 0:
+		fmt.Fprintf(w, "\tcalls so far: %d, none failed\n", r.OK)
+	default:
+		fmt.Fprintf(w, "\tcalls so far: %d, of which %d failed: %s\n", r.OK+r.Fail, r.Fail, r.LastError)
 	}
 }

@@ -60,6 +60,9 @@ type Options struct {
 	Depth    Depth
 	// GPUs finds devices; nil for none.
 	GPUs GPUProber
+	// Calls is a file of how often calls of devices succeeded, which this probe extends; ""
+	// = those of this probe alone count. Its folder must be there.
+	Calls string
 }
 
 // Probe describes the machine. What cannot be determined stays unknown; the
@@ -96,6 +99,7 @@ func (p prober) probe(ctx context.Context, o Options) (*Snapshot, *Details, erro
 	p.lookAtMemory(s, d)
 	err := p.lookAtStorage(ctx, o, s, d)
 	p.lookAtDevices(ctx, o, s, d)
+	p.remember(o.Calls, s, d)
 	p.lookAround(d)
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -259,9 +263,7 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 	unknown := false
 	for _, g := range devices {
 		s.GPUs = append(s.GPUs, g.GPU)
-		if g.Tried {
-			s.tried(g)
-		}
+		s.called(&g)
 		if g.VRAMTotalBytes == nil || g.VRAMFreeBytes == nil || *g.VRAMTotalBytes == 0 {
 			unknown = true
 			d.warn("vram-unknown", g.ID+" does not say how much of its memory is free: it counts as full")
@@ -280,15 +282,21 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 	}
 }
 
-// tried records the trial of a device. A device that failed counts as
-// unreliable, and nothing is placed there.
-func (s *Snapshot) tried(g Device) {
+// called records the calls of a device. One that failed its trial counts as unreliable, and
+// nothing is placed there.
+func (s *Snapshot) called(g *Device) {
+	r := g.Calls
+	if g.Tried && g.Fault != "" { // whatever else succeeded
+		r = Reliability{Fail: max(r.Fail, 1), LastError: g.Fault}
+	}
+	if r.OK+r.Fail == 0 {
+		return
+	}
+	if r.Fail > 0 {
+		r.LastErrorEpochMS = &s.TimestampEpochMS
+	}
 	if s.Reliability == nil {
 		s.Reliability = map[string]Reliability{}
-	}
-	r := Reliability{OK: 1}
-	if g.Fault != "" {
-		r = Reliability{Fail: 1, LastError: g.Fault, LastErrorEpochMS: &s.TimestampEpochMS}
 	}
 	s.Reliability[g.ID] = r
 }

@@ -84,6 +84,7 @@ func TestDevices(t *testing.T) {
 func TestTried(t *testing.T) {
 	good, bad, untried := device("good", nil, nil), device("bad", nil, nil), device("untried", nil, nil)
 	good.Tried, bad.Tried, bad.Fault = true, true, "other bytes"
+	good.Calls.OK, bad.Calls.OK = 1, 7
 	s, d, err := fake(fstest.MapFS{}).probe(t.Context(), Options{GPUs: gpus{devices: []Device{good, bad, untried}}})
 	if err != nil {
 		t.Fatal(err)

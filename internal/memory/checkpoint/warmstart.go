@@ -13,9 +13,9 @@ type Action uint8
 
 // The actions.
 const (
-	keep        Action = iota
-	hintPromote        // to a faster tier, when there is room
-	degradeSafe        // stay in a tier that is available
+	Keep        Action = iota
+	HintPromote        // to a faster tier, when there is room
+	DegradeSafe        // stay in a tier that is available
 )
 
 var actionNames = [...]string{"Keep", "HintPromote", "DegradeSafe"}
@@ -107,7 +107,7 @@ func PlanWarmStart(live Live, entries []Entry, reports []Report, gpu bool, rules
 		}
 		return cmp.Compare(a.ID, b.ID)
 	})
-	p.Summary = fmt.Sprintf("warm_start: keep=%d promote=%d degrade=%d", count[keep], count[hintPromote], count[degradeSafe])
+	p.Summary = fmt.Sprintf("warm_start: keep=%d promote=%d degrade=%d", count[Keep], count[HintPromote], count[DegradeSafe])
 	return p
 }
 
@@ -119,11 +119,11 @@ func btoi(b bool) int {
 }
 
 func (d *Decision) degrade(to memory.Tier, reason string) {
-	d.Action, d.To, d.Reason = degradeSafe, &to, reason
+	d.Action, d.To, d.Reason = DegradeSafe, &to, reason
 }
 
 func (d *Decision) promote(to memory.Tier, reason string) {
-	d.Action, d.To, d.Reason = hintPromote, &to, reason
+	d.Action, d.To, d.Reason = HintPromote, &to, reason
 }
 
 // decide handles a tensor that was not degraded.

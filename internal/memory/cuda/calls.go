@@ -3,7 +3,9 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"sync"
 
+	"atenia/internal/machine/hw"
 	"atenia/internal/machine/library"
 )
 
@@ -63,6 +65,9 @@ var codes = map[int]string{
 type table struct {
 	names []string
 	at    []uintptr
+
+	mu    sync.Mutex
+	calls *hw.Reliability // counts them; nil = nobody does
 }
 
 // load opens the first library that exists and resolves all functions.
@@ -84,10 +89,33 @@ func load(libraries, names []string) (*table, error) {
 //
 //go:uintptrescapes
 func (t *table) do(f int, args ...uintptr) error {
-	if code := int32(library.Call(t.at[f], args...)); code != 0 {
-		return &callError{t.names[f], int(code)}
+	code := int32(library.Call(t.at[f], args...))
+	var err error
+	if code != 0 {
+		err = &callError{t.names[f], int(code)}
 	}
-	return nil
+	t.count(err)
+	return err
+}
+
+// countFor lets calls be counted, until the next one; nil = they are not.
+func (t *table) countFor(r *hw.Reliability) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = r
+}
+
+// count counts a call. A device that is full works.
+func (t *table) count(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.calls == nil || errors.Is(err, errOutOfMemory):
+	case err == nil:
+		t.calls.OK++
+	default:
+		t.calls.Fail, t.calls.LastError = t.calls.Fail+1, err.Error()
+	}
 }
 
 // The functions of the driver. The suffixes are the versions that cuda.h has

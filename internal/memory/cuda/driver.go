@@ -80,8 +80,10 @@ func (d *driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device,
 
 // describe describes a device. What cannot be read is left out; the first error
 // is returned.
-func (d *driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
-	v := hw.Device{GPU: hw.GPU{ID: fmt.Sprintf("cuda:%d", ordinal), Backend: hw.BackendCUDA}}
+func (d *driver) describe(ordinal int, depth hw.Depth) (v hw.Device, err error) {
+	v = hw.Device{GPU: hw.GPU{ID: fmt.Sprintf("cuda:%d", ordinal), Backend: hw.BackendCUDA}}
+	d.cuda.countFor(&v.Calls)
+	defer d.cuda.countFor(nil)
 	device, err := d.handle(ordinal)
 	if err != nil {
 		return v, err

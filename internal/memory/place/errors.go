@@ -25,6 +25,8 @@ type (
 	Budget = pub.Budget
 	// Rules constrain the placement of tensors within a budget.
 	Rules = pub.Rules
+	// Offload is [place.Offload].
+	Offload = pub.Offload
 	// KeptRates are how fast the machine is.
 	KeptRates = pub.Rates
 	// A Part is one summand of a total in bytes.

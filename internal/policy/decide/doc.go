@@ -112,6 +112,7 @@
 //	component      decides                                    function
 //	placement      where a tensor belongs, by pressures       memory.Decide
 //	offload        what to evict under memory pressure        memory.Offload.PlanWithTick
+//	binding        where rules and a plan of bytes disagree   Bound.Decide
 //	planner        where a kernel runs                        ChooseRoute
 //	router         the same, after its tensors were moved     RouteChoice.After
 //	graph          where the kernels of a step run            RouteGraph.Place

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"atenia/internal/memory/checkpoint"
 	"errors"
 	"math"
 	"os"
@@ -100,7 +101,7 @@ func loopRun(cfg LoopConfig, c Context, reasons ...string) (*Loop, []string) {
 	l := NewLoop(cfg)
 	var got []string
 	for _, r := range reasons {
-		k := l.OnTick(Tick{Context: c, Planned: []Planned{{Reason: r}}, Result: Result{true, 10}})
+		k := l.OnTick(Tick{Context: c, Planned: []checkpoint.Decision{{Reason: r}}, Result: Result{true, 10}})
 		got = append(got, k.String()+" "+l.LastReason())
 	}
 	return l, got
@@ -127,7 +128,7 @@ func TestLoop(t *testing.T) {
 	})
 	t.Run("executed", func(t *testing.T) { // what ran counts, not what the plan's words suggest
 		l, cpu := NewLoop(LoopConfig{}), CPU
-		l.OnTick(Tick{Context: low, Planned: []Planned{{Reason: "Desired VRAM but GPU unavailable"}}, Executed: &cpu, Result: Result{true, 1}})
+		l.OnTick(Tick{Context: low, Planned: []checkpoint.Decision{{Reason: "Desired VRAM but GPU unavailable"}}, Executed: &cpu, Result: Result{true, 1}})
 		if _, ok := l.Trainer().Stats(low.Bucket(), GPU); ok {
 			t.Error("counted as an episode of the device")
 		}

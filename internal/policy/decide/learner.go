@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"atenia/internal/machine/hw"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/durable"
 )
 
@@ -19,10 +20,7 @@ type LearnerConfig struct {
 	// Path is the file of the seed's table. That of the refined one is beside it,
 	// see [choicesPath].
 	Path string
-	// Device reports whether a device is present, and the pressure of its
-	// memory. nil = there is none.
-	Device func(context.Context) (bool, float32)
-	FS     durable.FS // nil: the operating system's
+	FS   durable.FS // nil: the operating system's
 }
 
 const (
@@ -54,9 +52,9 @@ type Learner struct {
 	policy  *Policy
 	picker  *picker
 	sampler *hw.Sampler
-	device  bool
-	vram    float32
-	ran     Backend
+	start   Start
+	next    Backend // of the next step, as what was learned recommends it
+	begun   bool    // an episode was counted, of which the start is a part
 	rec     Recorder
 
 	run     LearnerRun
@@ -70,6 +68,7 @@ type Learner struct {
 	changes []LearnerChange
 	saved   time.Duration
 	ticks   int // since the last save
+	regret  float64
 	err     error
 }
 
@@ -124,9 +123,6 @@ func OpenLearner(ctx context.Context, c LearnerConfig) (*Learner, error) {
 	// The policy starts from the same table, which the loop owns and saves.
 	l.policy, _ = NewPolicy(PolicyConfig{})
 	*l.policy.Trainer() = *l.loop.Trainer()
-	if c.Device != nil {
-		l.device, l.vram = c.Device(ctx)
-	}
 	l.sampler = hw.NewSampler()
 	l.sample(time.Now())
 	return l, nil
@@ -138,7 +134,7 @@ func unusable(r Report) bool {
 
 // sample measures pressures. Unknown ones count as none.
 func (l *Learner) sample(now time.Time) {
-	l.now, l.sampled = NewContext(l.device, l.vram, l.sampler.Sample().Pressure), now
+	l.now, l.sampled = NewContext(l.start.On.GPU, l.start.VRAM, l.sampler.Sample().Pressure), now
 }
 
 // wholeRun is how knobs are tried that are set when a model is opened: rarely,
@@ -176,18 +172,35 @@ func (l *Learner) Describe(r LearnerRun) {
 	l.run = r
 }
 
+// A Start is what a run begins with.
+type Start struct {
+	On      Executors
+	VRAM    float32               // pressure of the devices' memory
+	Planned []checkpoint.Decision // of its warm start
+	Drift   bool                  // something could not be restored as it was saved
+}
+
 // Begin is called before the first step. Decisions are recorded by rec, that of
 // [Learner.Weights] now.
-func (l *Learner) Begin(rec Recorder) {
-	l.rec = rec
+func (l *Learner) Begin(rec Recorder, s Start) {
+	l.rec, l.start = rec, s
+	l.sample(time.Now())
 	if len(l.asked.Arms) > 0 {
 		l.rec.Picked(&l.asked)
 	}
-	// No device computes yet: the choice says so, and its rule is on record.
-	c := l.now
-	c.GPU = false
-	l.rec.Choose(l.policy, c, "decode")
-	l.rec.Recommend(l.loop.Trainer(), c.Bucket()) // what earlier runs say
+	c := l.rec.Choose(l.policy, l.now, "decode")
+	if l.next = l.rec.Recommend(l.loop.Trainer(), l.now.Bucket()); c.Trial { // else what earlier runs say
+		l.next = c.Backend
+	}
+}
+
+// Backend returns where the next step should be computed, as what was learned recommends
+// it: on the processor where no device computes.
+func (l *Learner) Backend() Backend {
+	if l == nil {
+		return GPU // nothing speaks against one
+	}
+	return l.next
 }
 
 // A turn is what is set for the steps of one bucket and number of rows.
@@ -314,6 +327,8 @@ type LearnerStep struct {
 	Took   time.Duration
 	Decode bool
 	Err    error
+	// Backend computed it.
+	Backend Backend
 }
 
 // After learns from a step and returns the pressure of memory under which it
@@ -346,6 +361,7 @@ func (l *Learner) end(t *turn) {
 	t.took, t.steps, t.failed = 0, 0, false
 	if t.trying != &t.readers { // else the latency has another cause
 		t.threads.Observe(t.option[0], seconds, ok)
+		l.regret = t.threads.Pick().regret()
 	}
 	if t.trying != &t.threads && l.run.Readers > 0 {
 		t.readers.Observe(t.option[1], seconds, ok)
@@ -358,11 +374,15 @@ func (l *Learner) end(t *turn) {
 // tick counts an episode in the seed's table, and saves both tables when that
 // is due.
 func (l *Learner) tick(s LearnerStep, at time.Duration) {
-	score := l.policy.Judge(Episode{Context: l.now, Class: "decode", Backend: l.ran, Latency: s.Took, Err: s.Err})
+	score := l.policy.Judge(Episode{Context: l.now, Class: "decode", Backend: s.Backend, Latency: s.Took, Err: s.Err})
 	l.rec.Tick = l.loop.Ticks()
-	l.rec.Loop(l.loop, Tick{
-		Context: l.now, Executed: &l.ran, Result: Result{OK: s.Err == nil, Score: score}, Seconds: uint64(at / time.Second),
-	})
+	t := Tick{
+		Context: l.now, Executed: &s.Backend, Result: Result{OK: s.Err == nil, Score: score}, Seconds: uint64(at / time.Second),
+	}
+	if !l.begun {
+		l.begun, t.Planned, t.Drift = true, l.start.Planned, l.start.Drift
+	}
+	l.next = l.rec.Loop(l.loop, t)
 	if l.ticks++; l.ticks >= saveTicks || at-l.saved >= saveSeconds*time.Second {
 		l.ticks, l.saved = 0, at
 		if err := l.picker.Save(); err != nil && l.err == nil {
@@ -432,8 +452,9 @@ func (l *Learner) Summary() *LearnerSummary {
 	return s
 }
 
-// Regret is [Policy.Regret].
-func (l *Learner) Regret() float64 { return l.policy.Regret() }
+// Regret is how much longer steps like the last ones took, in all runs of this model, than
+// with the threads that were measured to be the fastest: 0.05 is 5 %.
+func (l *Learner) Regret() float64 { return l.regret }
 
 // Close saves what was learned.
 func (l *Learner) Close() error {

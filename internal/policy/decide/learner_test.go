@@ -21,7 +21,7 @@ func begin(t testing.TB, c LearnerConfig, rec Recorder) (*Learner, *int) {
 	}
 	readers := new(int)
 	l.Describe(LearnerRun{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }})
-	l.Begin(rec)
+	l.Begin(rec, Start{})
 	return l, readers
 }
 
@@ -133,7 +133,7 @@ func TestNextRun(t *testing.T) {
 		forms = append(forms, form)
 		readers := 0
 		l.Describe(LearnerRun{Model: "m", Form: form, Threads: 4, Pinned: true, SetReaders: func(int) {}})
-		l.Begin(Recorder{})
+		l.Begin(Recorder{}, Start{})
 		cost := 1.0
 		if form == "mapped" {
 			cost = 1.4
@@ -165,7 +165,7 @@ func TestPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Describe(LearnerRun{Model: "m", Form: "packed", Threads: 4, Pinned: true})
-	l.Begin(Recorder{})
+	l.Begin(Recorder{}, Start{})
 	readers := 0
 	for range 50 {
 		steps(l, &readers, 50, sharedLearner(1))
@@ -186,7 +186,7 @@ func TestMoved(t *testing.T) {
 	}
 	l.Weights("m", "packed", "mapped", 1.3)
 	l.Describe(LearnerRun{Model: "m", Form: "mapped", Threads: 2})
-	l.Begin(Recorder{})
+	l.Begin(Recorder{}, Start{})
 	step := func(took time.Duration) {
 		l.Before(1, true)
 		l.After(LearnerStep{Start: time.Unix(1000, 0), Took: took, Decode: true}, time.Second)
@@ -250,7 +250,7 @@ func TestKill(t *testing.T) {
 		}
 		if l, err := OpenLearner(t.Context(), LearnerConfig{Path: file, FS: fsys}); err == nil { // else it was killed while reading
 			l.Describe(LearnerRun{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }})
-			l.Begin(Recorder{})
+			l.Begin(Recorder{}, Start{})
 			steps(l, readers, 20, sharedLearner(0))
 			_ = l.Close()
 		}

@@ -3,6 +3,8 @@ package decide
 import (
 	"math"
 	"slices"
+
+	"atenia/internal/memory/checkpoint"
 )
 
 // A LoopConfig configures a [Loop]. The zero value has no cooldown and saves
@@ -25,8 +27,8 @@ type Result struct {
 // A Tick is one episode of a [Loop].
 type Tick struct {
 	Context  Context
-	Planned  []Planned
-	Executed *Backend // the backend that executed; nil infers it from Planned, see [Summarize]
+	Planned  []checkpoint.Decision // of the warm start before it
+	Executed *Backend              // the backend that executed; nil infers it from Planned, see [Summarize]
 	Drift    bool
 	Result   Result
 	Seconds  uint64 // the caller's clock, 0 when the loop was created

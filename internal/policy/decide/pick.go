@@ -231,6 +231,18 @@ func (p *Pick) candidate() (best int, ok bool) {
 	return best, ok
 }
 
+// regret is the share of time that trials of slower options lost; 0 = none was spent.
+func (p *Pick) regret() float64 {
+	spent, lost := 0.0, 0.0
+	for i := range p.Arms {
+		spent, lost = spent+p.Arms[i].Spent, lost+p.Arms[i].Lost
+	}
+	if spent <= lost {
+		return 0
+	}
+	return lost / (spent - lost)
+}
+
 // Reason says in a line why the verdict is what it is.
 func (p *Pick) Reason(v Verdict) string {
 	now, a := &p.Arms[p.Current], &p.Arms[v.Arm]

@@ -43,8 +43,6 @@ type Policy struct {
 	cfg   PolicyConfig
 	cells map[cellKey]*cell
 	ticks uint64 // episodes
-
-	spent, best float64 // seconds spent, and seconds that the faster backend would have needed
 }
 
 type cellKey struct {
@@ -90,15 +88,6 @@ func NewPolicy(cfg PolicyConfig) (*Policy, Report) {
 
 // Trainer returns the table; the policy owns it.
 func (p *Policy) Trainer() *Trainer { return &p.trainer }
-
-// Regret is how much longer the work took than it would have on the faster
-// backend, estimated from mean latencies: 0.05 is 5 %.
-func (p *Policy) Regret() float64 {
-	if p.best <= 0 {
-		return 0
-	}
-	return p.spent/p.best - 1
-}
 
 // cell returns the cell of a context; a new one starts from its bucket's
 // statistics, weighted as a few episodes.
@@ -175,7 +164,7 @@ func (p *Policy) Judge(e Episode) int32 {
 	if e.Err == nil {
 		t := e.Latency.Seconds()
 		score = scoreOf(x.reference(b, t), t)
-		p.count(x, b, t)
+		x.count(b, t)
 	}
 	x.stats[b].add(e.Err == nil, score, e.Drift)
 	decay(&x.stats[b], cellDecayAt)
@@ -184,16 +173,8 @@ func (p *Policy) Judge(e Episode) int32 {
 	return score
 }
 
-// count adds a latency to the totals of [Policy.Regret] after updating the
-// means. What the faster backend would have needed is computed from the means,
-// so that noise common to both is not counted as regret.
-func (p *Policy) count(x *cell, b Backend, t float64) {
-	best := t
-	if other, own := x.seconds[1-b], x.seconds[b]; other > 0 && other < own {
-		best = t * other / own
-	}
-	p.spent += t
-	p.best += best
+// count adds a latency to what was spent since the last trial.
+func (x *cell) count(b Backend, t float64) {
 	x.sinceTrial += t
 	if x.trial && b != x.choice {
 		x.sinceTrial, x.trial = 0, false

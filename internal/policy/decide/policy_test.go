@@ -55,9 +55,6 @@ func TestPolicyRegret(t *testing.T) {
 					t.Errorf("seed %d, device %g times slower: regret %.1f %%", seed, ratio, 100*r)
 				}
 			}
-			if r := p.Regret(); r < 0 || ratio > 0.3 && ratio < 2 && r > 0.05 {
-				t.Errorf("device %g times slower: reported regret %g", ratio, r)
-			}
 		}
 	}
 }

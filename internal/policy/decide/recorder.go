@@ -44,23 +44,20 @@ func (r *Recorder) record(component string, inputs any, d record.Draft) record.R
 	return rec
 }
 
-// Place is [memory.Decide] on a machine, nil = one of which nothing is known.
-func (r *Recorder) Place(p memory.TensorProfile, machine *hw.Snapshot) memory.Decision {
-	if machine == nil {
-		machine = new(hw.Snapshot)
-	}
-	d := memory.Decide(p, *machine)
+// Place is [memory.Decide].
+func (r *Recorder) Place(p memory.TensorProfile, machine *hw.Snapshot, noSSD bool) memory.Decision {
+	d := memory.Decide(p, *machine, noSSD)
 	if r.Journal != nil {
-		r.record("placement", placeInputsOf(p, *machine), placeDraft(d))
+		r.record("placement", placeInputsOf(p, *machine, noSSD), placeDraft(d))
 	}
 	return d
 }
 
 // Target is [ChooseRoute].
-func (r *Recorder) Target(k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) RouteChoice {
-	p := ChooseRoute(k, tiers, s, gpu)
+func (r *Recorder) Target(k Kernel, tiers []memory.Tier, s memory.Snapshot, on Executors) RouteChoice {
+	p := ChooseRoute(k, tiers, s, on)
 	if r.Journal != nil {
-		r.record("planner", targetInputs{k, append([]memory.Tier{}, tiers...), pressuresOf(s), gpu}, targetDraft(p))
+		r.record("planner", targetInputs{k, append([]memory.Tier{}, tiers...), pressuresOf(s), on}, targetDraft(p))
 	}
 	return p
 }

@@ -21,7 +21,7 @@ func ExampleCheckLog() {
 		line, _ := r.AppendLine(nil)
 		log.Write(append(line, '\n'))
 	})}})}
-	r.Target(decide.Kernel{Name: "matmul"}, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
+	r.Target(decide.Kernel{Name: "matmul"}, []memory.Tier{memory.RAM}, memory.Snapshot{}, decide.Executors{GPU: true})
 
 	same, _ := decide.CheckLog(strings.NewReader(log.String()))
 	other, _ := decide.WhatIf(strings.NewReader(log.String()), "no-gpu")

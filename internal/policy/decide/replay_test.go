@@ -76,8 +76,9 @@ func log(t testing.TB, rounds int) string {
 			s.Reliability = map[string]hw.Reliability{"gpu1": {OK: 3, Fail: 1, LastErrorEpochMS: ptr(uint64(7))}, "gpu9": {}}
 		}
 		ts := memory.Snapshot{VRAM: memory.Status{Pressure: pressure()}, RAM: memory.Status{Pressure: pressure()}}
-		r.Place(memory.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, &s)
-		r.Target(Kernel{Name: "k", Kind: KernelKind(rng.IntN(4))}, []memory.Tier{memory.RAM}, ts, rng.IntN(2) == 0)
+		r.Place(memory.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, &s, rng.IntN(2) == 0)
+		r.Target(Kernel{Name: "k", Kind: KernelKind(rng.IntN(4))}, []memory.Tier{memory.RAM}, ts, Executors{GPU: rng.IntN(2) == 0})
+		r.Bind(Bound{To: memory.Tier(rng.IntN(4)), Because: "x", At: memory.Tier(rng.IntN(3)), Rule: "fits", Tensors: 2, Bytes: 3, Executors: Executors{Idle: []string{"", "cuda:0 has 1.0 GiB free; nothing computes there"}[rng.IntN(2)]}})
 		routeKernel(t, r, ts, rng)
 		r.Backward(&BackwardNode{ID: 3, Forward: Target(rng.IntN(3)), Inputs: []Gradient{{ID: "g", Tier: memory.Tier(rng.IntN(2))}}}, rng.IntN(3) > 0)
 		p := r.Offload(o, ts, []string{"t0", "t1", "t2", "t3", "t9", "t0"}, m)
@@ -91,7 +92,7 @@ func log(t testing.TB, rounds int) string {
 		if round >= 10 { // the log of testdata is older than such choices
 			pick(&threads, r)
 		}
-		r.Loop(loop, Tick{Context: c, Planned: []Planned{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: Result{OK: true, Score: int32(rng.IntN(9))}})
+		r.Loop(loop, Tick{Context: c, Planned: []checkpoint.Decision{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: Result{OK: true, Score: int32(rng.IntN(9))}})
 		choice := r.Choose(policy, c, "decode")
 		if err := policy.Observe(Episode{Context: c, Class: "decode", Backend: choice.Backend, Latency: time.Duration(1 + rng.IntN(1e9))}); err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func log(t testing.TB, rounds int) string {
 	graph.AddTensors(Kernel{Name: "a"}, []string{"t0", "t3"}, []memory.Tier{memory.RAM, memory.SSD})
 	graph.AddTensors(Kernel{Name: "b", Kind: small}, []string{"t2"}, []memory.Tier{memory.VRAM})
 	full := memory.Snapshot{RAM: memory.Status{Pressure: ptr(float32(0.97))}}
-	r.Graph(graph, m, full, true)
+	r.Graph(graph, m, full, Executors{GPU: true})
 	r.OffloadNow(o, full, []string{"t0", "t1", "t2", "t3"}, m)
 	return out.String() + endOf(out.last)
 }
@@ -164,8 +165,8 @@ func routeKernel(t testing.TB, r *Recorder, s memory.Snapshot, rng *rand.Rand) {
 		}
 	}
 	gpu := rng.IntN(4) > 0
-	q := r.Watch(lane.NewTimeline(0, new(lane.Lines)), s, gpu)
-	if _, err := RouteTensors(t.Context(), q, m, Kernel{Name: "mm"}, []string{"a", "b", "c", "a"}, s, gpu); err != nil {
+	q := r.Watch(lane.NewTimeline(0, new(lane.Lines)), s, Executors{GPU: gpu})
+	if _, err := RouteTensors(t.Context(), q, m, Kernel{Name: "mm"}, []string{"a", "b", "c", "a"}, s, Executors{GPU: gpu}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -412,8 +413,8 @@ func TestWhatIf(t *testing.T) {
 // A recorder without a journal decides the same.
 func TestNoJournal(t *testing.T) {
 	var r Recorder
-	got := r.Place(memory.TensorProfile{Elements: 1, ElementBytes: 4}, nil)
-	if want := memory.Decide(memory.TensorProfile{Elements: 1, ElementBytes: 4}, hw.Snapshot{}); !reflect.DeepEqual(got, want) {
+	got := r.Place(memory.TensorProfile{Elements: 1, ElementBytes: 4}, new(hw.Snapshot), false)
+	if want := memory.Decide(memory.TensorProfile{Elements: 1, ElementBytes: 4}, hw.Snapshot{}, false); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if r.Journal.Len() != 0 {

@@ -29,6 +29,7 @@ type component struct {
 func components() []component {
 	return []component{
 		of("placement", placeInputs.draft),
+		of("binding", Bound.draft),
 		of("offload", offloadInputs.draft),
 		of("planner", targetInputs.draft),
 		of("router", routeInputs.draft),

@@ -33,6 +33,7 @@ type placeInputs struct {
 	Reliability  []placeDevice `json:"reliability"` // by id
 	Pressures    pressures     `json:"pressures"`
 	Unknown      bool          `json:"pressure_unknown"` // of either: a default was used
+	NoSSD        bool          `json:"no_ssd_last_resort,omitempty"`
 }
 
 type placeGPU struct {
@@ -47,12 +48,12 @@ type placeDevice struct {
 	ErrorMS *uint64 `json:"last_error_epoch_ms"`
 }
 
-func placeInputsOf(p memory.TensorProfile, s hw.Snapshot) placeInputs {
+func placeInputsOf(p memory.TensorProfile, s hw.Snapshot, noSSD bool) placeInputs {
 	in := placeInputs{
 		ID: p.Name, Elements: p.Elements, ElementBytes: p.ElementBytes, Cost: record.FloatOf(p.Cost),
 		GPUs: []placeGPU{}, Reliability: []placeDevice{},
 		Pressures: pressures{record.FloatOf(s.Pressure.VRAM), record.FloatOf(s.Pressure.RAM)},
-		Unknown:   s.Pressure.VRAM == nil || s.Pressure.RAM == nil,
+		Unknown:   s.Pressure.VRAM == nil || s.Pressure.RAM == nil, NoSSD: noSSD,
 	}
 	for i := range s.GPUs {
 		in.GPUs = append(in.GPUs, placeGPU{s.GPUs[i].ID, record.FloatOf(s.GPUs[i].ComputeScore)})
@@ -74,7 +75,7 @@ func (in placeInputs) draft(*history) (record.Draft, error) {
 	for _, r := range in.Reliability {
 		s.Reliability[r.ID] = hw.Reliability{OK: r.OK, Fail: r.Fail, LastErrorEpochMS: r.ErrorMS}
 	}
-	return placeDraft(memory.Decide(p, s)), nil
+	return placeDraft(memory.Decide(p, s, in.NoSSD)), nil
 }
 
 // placeLimits are the thresholds of placement.
@@ -102,11 +103,11 @@ type targetInputs struct {
 	Kernel    Kernel        `json:"kernel"`
 	Tiers     []memory.Tier `json:"tiers"`
 	Pressures pressures     `json:"pressures"`
-	GPU       bool          `json:"gpu_available"`
+	Executors
 }
 
 func (in targetInputs) draft(*history) (record.Draft, error) {
-	return targetDraft(ChooseRoute(in.Kernel, in.Tiers, in.Pressures.snapshot(), in.GPU)), nil
+	return targetDraft(ChooseRoute(in.Kernel, in.Tiers, in.Pressures.snapshot(), in.Executors)), nil
 }
 
 func targetDraft(p RouteChoice) record.Draft {

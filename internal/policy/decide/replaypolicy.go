@@ -30,6 +30,7 @@ func Policies() [][2]string {
 		{"no-cooldown", "autoloop.cooldown=0 policy.cooldown=0 offload.config.cooldown_ticks=0"},
 		{"no-pressure", "planner.pressures={} router.pressures={} graph.pressures={} placement.pressures={\"vram\":0,\"ram\":0} offload.pressures={}"},
 		{"all-in-ram", "budget.ram=0"},
+		{"no-ssd-last-resort", "placement.no_ssd_last_resort=true"},
 	}
 }
 

@@ -16,7 +16,7 @@ type routeInputs struct {
 	Kernel    Kernel        `json:"kernel"`
 	Tensors   []routeTensor `json:"tensors"` // each once
 	Pressures pressures     `json:"pressures"`
-	GPU       bool          `json:"gpu_available"`
+	Executors
 }
 
 type routeTensor struct {
@@ -31,7 +31,7 @@ func (in routeInputs) draft(*history) (record.Draft, error) {
 	for _, t := range in.Tensors {
 		tiers, moves = append(tiers, t.Tier), append(moves, t.Move)
 	}
-	p := ChooseRoute(in.Kernel, tiers, in.Pressures.snapshot(), in.GPU)
+	p := ChooseRoute(in.Kernel, tiers, in.Pressures.snapshot(), in.Executors)
 	d := targetDraft(p)
 	target, reason := p.After(moves)
 	d.Target, d.Reason = target.String(), reason
@@ -49,14 +49,14 @@ func (in routeInputs) draft(*history) (record.Draft, error) {
 // A watch is a submitter that records routes.
 type watch struct {
 	lane.Submitter
-	r   *Recorder
-	s   memory.Snapshot
-	gpu bool
+	r  *Recorder
+	s  memory.Snapshot
+	on Executors
 }
 
 // Routed records the route.
 func (w *watch) Routed(e Routed) {
-	in := routeInputs{Kernel: e.Kernel, Tensors: []routeTensor{}, Pressures: pressuresOf(w.s), GPU: w.gpu}
+	in := routeInputs{Kernel: e.Kernel, Tensors: []routeTensor{}, Pressures: pressuresOf(w.s), Executors: w.on}
 	for i, id := range e.IDs {
 		in.Tensors = append(in.Tensors, routeTensor{id, e.Tiers[i], e.Moves[i]})
 	}
@@ -66,20 +66,20 @@ func (w *watch) Routed(e Routed) {
 }
 
 // Watch returns a submitter for [RouteTensors], or for the kernels of a
-// graph, that passes tasks to q and records every route. s and gpu must be those
+// graph, that passes tasks to q and records every route. s and on must be those
 // passed to the routing call.
-func (r *Recorder) Watch(q lane.Submitter, s memory.Snapshot, gpu bool) lane.Submitter {
+func (r *Recorder) Watch(q lane.Submitter, s memory.Snapshot, on Executors) lane.Submitter {
 	if r.Journal == nil {
 		return q
 	}
-	return &watch{q, r, s, gpu}
+	return &watch{q, r, s, on}
 }
 
 // graphInputs are the inputs of placing the kernels of a graph.
 type graphInputs struct {
 	Kernels   []targetKernel `json:"kernels"` // in the order in which they run
 	Pressures pressures      `json:"pressures"`
-	GPU       bool           `json:"gpu_available"`
+	Executors
 }
 
 // A targetKernel is a kernel and the tiers of its tensors.
@@ -93,7 +93,7 @@ func (in graphInputs) draft(*history) (record.Draft, error) {
 	for _, k := range in.Kernels {
 		g.Add(k.Kernel, k.Tiers)
 	}
-	return graphDraft(g.Place(in.Pressures.snapshot(), in.GPU)), nil
+	return graphDraft(g.Place(in.Pressures.snapshot(), in.Executors)), nil
 }
 
 // graphDraft counts where the kernels run, by targets.
@@ -115,19 +115,19 @@ func (r *Recorder) At(tick uint64) { r.Tick = tick }
 
 // Graph is [RouteGraph.PlaceLive], with a record for the graph and, by
 // [Recorder.Target], one for each kernel.
-func (r *Recorder) Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement {
-	p := g.PlaceLive(m, s, gpu)
+func (r *Recorder) Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, on Executors) GraphPlacement {
+	p := g.PlaceLive(m, s, on)
 	if r.Journal == nil {
 		return p
 	}
-	in := graphInputs{Kernels: []targetKernel{}, Pressures: pressuresOf(s), GPU: gpu}
+	in := graphInputs{Kernels: []targetKernel{}, Pressures: pressuresOf(s), Executors: on}
 	for _, n := range g.Nodes() {
 		k := targetKernel{n.Kernel, []memory.Tier{}}
 		for _, id := range n.Tensors {
 			k.Tiers = append(k.Tiers, tierOf(m, id))
 		}
 		in.Kernels = append(in.Kernels, k)
-		r.Target(k.Kernel, k.Tiers, s, gpu)
+		r.Target(k.Kernel, k.Tiers, s, on)
 	}
 	r.record("graph", in, graphDraft(p))
 	return p

@@ -26,8 +26,8 @@ const (
 
 // Route plans a kernel whose tensors are in the given tiers and submits its
 // tasks. It moves nothing.
-func Route(q lane.Submitter, k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) Bundle {
-	p := ChooseRoute(k, tiers, s, gpu)
+func Route(q lane.Submitter, k Kernel, tiers []memory.Tier, s memory.Snapshot, on Executors) Bundle {
+	p := ChooseRoute(k, tiers, s, on)
 	b := Bundle{Target: p.Target, Reason: p.Reason}
 	if slices.Contains(tiers, memory.SSD) {
 		b.submit(q, lane.SSDPrefetch, lane.IOTask, "prefetch:"+k.Name)
@@ -47,12 +47,12 @@ func (b *Bundle) submit(q lane.Submitter, at lane.Queue, kind lane.TaskKind, nam
 // If a tensor cannot be moved to VRAM, the kernel is degraded to the processor,
 // and tensors already moved to VRAM are moved back first. The only error is the
 // end of ctx; then the computation is not submitted.
-func RouteTensors(ctx context.Context, q lane.Submitter, m *memory.Manager, k Kernel, ids []string, s memory.Snapshot, gpu bool) (Bundle, error) {
+func RouteTensors(ctx context.Context, q lane.Submitter, m *memory.Manager, k Kernel, ids []string, s memory.Snapshot, on Executors) (Bundle, error) {
 	r := route{q: q, m: m, ids: unique(ids)}
 	for _, id := range r.ids {
 		r.tiers = append(r.tiers, tierOf(m, id))
 	}
-	p := ChooseRoute(k, r.tiers, s, gpu)
+	p := ChooseRoute(k, r.tiers, s, on)
 	r.b = Bundle{Target: p.Target, Reason: p.Reason}
 	r.prefetch()
 	if err := r.move(ctx, p); err != nil {

@@ -34,7 +34,7 @@ func TestRoute(t *testing.T) {
 	heavy := Kernel{Name: "k"}
 	t.Run("RT-1", func(t *testing.T) {
 		tl, lines := newTimeline(lane.TakeTurns)
-		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
+		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, Executors{GPU: true})
 		tl.Run()
 		if want := (Bundle{OnGPU, []uint64{1}, "GPU execution preferred"}); !reflect.DeepEqual(b, want) {
 			t.Errorf("got %+v", b)
@@ -45,7 +45,7 @@ func TestRoute(t *testing.T) {
 	})
 	t.Run("RT-2", func(t *testing.T) {
 		tl, lines := newTimeline(lane.TakeTurns)
-		b := Route(tl, heavy, []memory.Tier{memory.SSD}, memory.Snapshot{}, true)
+		b := Route(tl, heavy, []memory.Tier{memory.SSD}, memory.Snapshot{}, Executors{GPU: true})
 		if want := (Bundle{OnCPU, []uint64{1, 2}, "Tensor resides on SSD"}); !reflect.DeepEqual(b, want) {
 			t.Errorf("got %+v", b)
 		}
@@ -55,7 +55,7 @@ func TestRoute(t *testing.T) {
 	})
 	t.Run("RT-3", func(t *testing.T) {
 		tl, lines := newTimeline(lane.FallBack)
-		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, false)
+		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, Executors{GPU: false})
 		tl.Run()
 		if b.Target != OnCPUFallback {
 			t.Errorf("got %+v", b)
@@ -64,7 +64,7 @@ func TestRoute(t *testing.T) {
 	})
 	t.Run("RT-4", func(t *testing.T) {
 		tl, lines := newTimeline(lane.FallBack)
-		Route(tl, heavy, nil, memory.Snapshot{}, true)
+		Route(tl, heavy, nil, memory.Snapshot{}, Executors{GPU: true})
 		tl.Run()
 		wantLines(t, *lines,
 			"ENQUEUE stream=Gpu id=1 kind=Compute name=k cost=1",
@@ -143,7 +143,7 @@ func TestRouteTensors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := tensors(t, c.device, c.at)
 			tl, lines := newTimeline(lane.TakeTurns)
-			b, err := RouteTensors(t.Context(), tl, m, Kernel{Name: "k", Kind: c.kind}, c.ids, memory.Snapshot{}, c.gpu)
+			b, err := RouteTensors(t.Context(), tl, m, Kernel{Name: "k", Kind: c.kind}, c.ids, memory.Snapshot{}, Executors{GPU: c.gpu})
 			if err != nil || b.Target != c.target || b.Reason != c.reason || len(b.Tasks) != len(c.tasks) {
 				t.Errorf("got %+v, %v", b, err)
 			}
@@ -167,7 +167,7 @@ func TestRouteCancelled(t *testing.T) {
 	cancel()
 	m := tensors(t, &memorytest.FakeVRAM{}, map[string]memory.Tier{"a": memory.RAM})
 	tl, lines := newTimeline(lane.TakeTurns)
-	_, err := RouteTensors(ctx, tl, m, Kernel{Name: "k"}, []string{"a"}, memory.Snapshot{}, true)
+	_, err := RouteTensors(ctx, tl, m, Kernel{Name: "k"}, []string{"a"}, memory.Snapshot{}, Executors{GPU: true})
 	if !errors.Is(err, context.Canceled) || len(*lines) != 0 {
 		t.Errorf("%v, %q", err, *lines)
 	}

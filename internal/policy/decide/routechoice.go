@@ -69,7 +69,7 @@ type question struct {
 	kernel Kernel
 	tiers  []memory.Tier
 	vram   float32 // unknown counts as 0
-	gpu    bool
+	on     Executors
 }
 
 // rules holds the condition and the outcome of each Rule, in the order of the
@@ -79,7 +79,7 @@ var rules = [...]struct {
 	target Target
 	reason string
 }{
-	{func(q *question) bool { return !q.gpu }, OnCPUFallback, "GPU not available"},
+	{func(q *question) bool { return !q.on.GPU }, OnCPUFallback, NoGPU},
 	{func(q *question) bool { return !q.kernel.SuitsGPU() }, OnCPU, "Kernel not suitable for GPU execution"},
 	{func(q *question) bool { return slices.Contains(q.tiers, memory.SSD) }, OnCPU, "Tensor resides on SSD"},
 	{func(q *question) bool { return q.vram > highVRAM }, OnCPUFallback, "VRAM pressure too high"},
@@ -103,9 +103,10 @@ type RouteTrace struct {
 }
 
 // ChooseRoute tries the rules in order; the first that applies decides. tiers are
-// those of the kernel's tensors.
-func ChooseRoute(k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) RouteChoice {
-	q := question{kernel: k, tiers: tiers, vram: pressure(s.VRAM), gpu: gpu}
+// those of the kernel's tensors. Where devices are there and none of them computes,
+// the reason names them.
+func ChooseRoute(k Kernel, tiers []memory.Tier, s memory.Snapshot, on Executors) RouteChoice {
+	q := question{kernel: k, tiers: tiers, vram: pressure(s.VRAM), on: on}
 	winner := gpuNotAvailable
 	for !rules[winner].holds(&q) { // the last rule always applies
 		winner++
@@ -114,10 +115,13 @@ func ChooseRoute(k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) Rou
 	for i := range evaluated {
 		evaluated[i] = RouteRule(i)
 	}
-	r := &rules[winner]
+	target, reason := rules[winner].target, rules[winner].reason
+	if winner == gpuNotAvailable && on.Idle != "" {
+		reason = on.Idle
+	}
 	return RouteChoice{
-		Target: r.target, Reason: r.reason,
-		Trace: RouteTrace{Kernel: k.Name, Evaluated: evaluated, Winner: winner, Target: r.target, Reason: r.reason},
+		Target: target, Reason: reason,
+		Trace: RouteTrace{Kernel: k.Name, Evaluated: evaluated, Winner: winner, Target: target, Reason: reason},
 	}
 }
 

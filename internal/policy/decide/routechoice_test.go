@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 		{"EP-5", memoryBound, nil, withVRAM(.2), true, OnGPU, 5, "GPU execution preferred"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := ChooseRoute(Kernel{Name: "k", Kind: c.kind}, c.tiers, c.s, c.gpu)
+			got := ChooseRoute(Kernel{Name: "k", Kind: c.kind}, c.tiers, c.s, Executors{GPU: c.gpu})
 			want := RouteChoice{c.target, c.reason, RouteTrace{"k", all[:c.asked], all[c.asked-1], c.target, c.reason}}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
@@ -117,6 +117,6 @@ func TestKernelOfProduct(t *testing.T) {
 func BenchmarkMakePlan(b *testing.B) {
 	k, tiers, s := Kernel{Name: "k"}, []memory.Tier{memory.RAM, memory.VRAM}, withVRAM(.2)
 	for b.Loop() {
-		ChooseRoute(k, tiers, s, true)
+		ChooseRoute(k, tiers, s, Executors{GPU: true})
 	}
 }

@@ -56,21 +56,6 @@ func (g *RouteGraph) AddLookup(k Kernel, ids []string, tiers []memory.Tier) uint
 // Nodes returns the nodes, which must not be modified.
 func (g *RouteGraph) Nodes() []RouteNode { return slices.Clip(g.nodes) }
 
-// Tensors returns the ids of all tensors in the order of their first use.
-func (g *RouteGraph) Tensors() []string {
-	var ids []string
-	seen := map[string]bool{}
-	for _, n := range g.nodes {
-		for _, id := range n.Tensors {
-			if !seen[id] {
-				seen[id] = true
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
 // A KernelPlacement says where a node would run.
 type KernelPlacement struct {
 	Node   uint64 `json:"node_id"`
@@ -85,13 +70,13 @@ type GraphPlacement struct {
 }
 
 // Place places the nodes by the declared tiers of their tensors.
-func (g *RouteGraph) Place(s memory.Snapshot, gpu bool) GraphPlacement {
-	return g.place(s, gpu, func(n *RouteNode) []memory.Tier { return n.Tiers })
+func (g *RouteGraph) Place(s memory.Snapshot, on Executors) GraphPlacement {
+	return g.place(s, on, func(n *RouteNode) []memory.Tier { return n.Tiers })
 }
 
 // PlaceLive chooses where the nodes run by the current tiers of their tensors.
-func (g *RouteGraph) PlaceLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement {
-	return g.place(s, gpu, func(n *RouteNode) []memory.Tier { return n.live(m) })
+func (g *RouteGraph) PlaceLive(m *memory.Manager, s memory.Snapshot, on Executors) GraphPlacement {
+	return g.place(s, on, func(n *RouteNode) []memory.Tier { return n.live(m) })
 }
 
 // live returns the current tiers of a node's tensors.
@@ -103,12 +88,12 @@ func (n *RouteNode) live(m *memory.Manager) []memory.Tier {
 	return tiers
 }
 
-func (g *RouteGraph) place(s memory.Snapshot, gpu bool, tiers func(*RouteNode) []memory.Tier) GraphPlacement {
+func (g *RouteGraph) place(s memory.Snapshot, on Executors, tiers func(*RouteNode) []memory.Tier) GraphPlacement {
 	vram, ram := memory.PlanningPressures(s.VRAM.Pressure, s.RAM.Pressure)
 	p := GraphPlacement{Summary: fmt.Sprintf("Snapshot pressures: vram=%.4f, ram=%.4f", vram, ram), Placements: []KernelPlacement{}}
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		k := ChooseRoute(n.Kernel, tiers(n), s, gpu)
+		k := ChooseRoute(n.Kernel, tiers(n), s, on)
 		p.Placements = append(p.Placements, KernelPlacement{n.ID, k.Target, k.Reason})
 	}
 	return p
@@ -116,15 +101,15 @@ func (g *RouteGraph) place(s memory.Snapshot, gpu bool, tiers func(*RouteNode) [
 
 // Enqueue routes the nodes in order: it moves their tensors and submits their
 // tasks. When ctx ends it returns the bundles so far.
-func (g *RouteGraph) Enqueue(ctx context.Context, q lane.Submitter, m *memory.Manager, s memory.Snapshot, gpu bool) ([]Bundle, error) {
+func (g *RouteGraph) Enqueue(ctx context.Context, q lane.Submitter, m *memory.Manager, s memory.Snapshot, on Executors) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(g.nodes))
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		if n.Rows {
-			bundles = append(bundles, Route(q, n.Kernel, n.live(m), s, gpu))
+			bundles = append(bundles, Route(q, n.Kernel, n.live(m), s, on))
 			continue
 		}
-		b, err := RouteTensors(ctx, q, m, n.Kernel, n.Tensors, s, gpu)
+		b, err := RouteTensors(ctx, q, m, n.Kernel, n.Tensors, s, on)
 		if err != nil {
 			return bundles, fmt.Errorf("node %d: %w", n.ID, err)
 		}

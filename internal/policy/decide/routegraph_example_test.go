@@ -17,7 +17,7 @@ func ExampleRouteGraph_Place() {
 	g.Add(decide.Kernel{Name: "matmul", Kind: decide.ComputeHeavy}, []memory.Tier{memory.VRAM})
 	g.Add(decide.Kernel{Name: "argmax", Kind: decide.Serial}, []memory.Tier{memory.VRAM})
 	for _, vram := range []float32{.5, .95} {
-		p := g.Place(memory.Snapshot{VRAM: memory.Status{Pressure: &vram}}, true)
+		p := g.Place(memory.Snapshot{VRAM: memory.Status{Pressure: &vram}}, decide.Executors{GPU: true})
 		fmt.Println(p.Summary)
 		for _, n := range p.Placements {
 			fmt.Println(n.Node, n.Target, n.Reason)
@@ -42,9 +42,9 @@ func ExampleLoop() {
 	full := float32(.99)
 	l := decide.RouteLoop{
 		Graph: &g, Timeline: lane.NewTimeline(lane.TakeTurns, &lines), Memory: m,
-		Offload: memory.NewOffload(memory.DefaultOffload()), GPU: true,
+		Offload: memory.NewOffload(memory.DefaultOffload()), On: decide.Executors{GPU: true},
 	}
-	l.Run(context.Background(), []memory.Snapshot{{VRAM: memory.Status{Pressure: &full}}})
+	l.Tick(context.Background(), 0, memory.Snapshot{VRAM: memory.Status{Pressure: &full}}, []string{"w"})
 	for _, line := range lines {
 		fmt.Println(line)
 	}

@@ -73,7 +73,7 @@ func TestGraph(t *testing.T) {
 			{.95, []Target{OnCPUFallback, OnCPU}},
 		} {
 			var got []Target
-			for _, p := range g.Place(at(c.vram, 0), true).Placements {
+			for _, p := range g.Place(at(c.vram, 0), Executors{GPU: true}).Placements {
 				got = append(got, p.Target)
 			}
 			if !slices.Equal(got, c.want) {
@@ -86,7 +86,7 @@ func TestGraph(t *testing.T) {
 	})
 	t.Run("GR-2", func(t *testing.T) {
 		var g RouteGraph
-		if got, want := g.Place(at(.42, .84), true).Summary, "Snapshot pressures: vram=0.4200, ram=0.8400"; got != want {
+		if got, want := g.Place(at(.42, .84), Executors{GPU: true}).Summary, "Snapshot pressures: vram=0.4200, ram=0.8400"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -96,7 +96,7 @@ func TestGraph(t *testing.T) {
 		g.AddTensors(Kernel{Name: "node2"}, []string{"t2"}, []memory.Tier{memory.RAM})
 		m := testMemory(t, nil, tensor{"t1", memory.SSD, 4}, tensor{"t2", memory.RAM, 4})
 		var lines lane.Lines
-		b, err := g.Enqueue(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, false)
+		b, err := g.Enqueue(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, Executors{GPU: false})
 		if err != nil || len(b) != 2 || !slices.Equal(b[0].Tasks, []uint64{1, 2, 3}) || !slices.Equal(b[1].Tasks, []uint64{4}) {
 			t.Errorf("bundles %+v, %v", b, err)
 		}
@@ -107,10 +107,10 @@ func TestGraph(t *testing.T) {
 			}
 		}
 		checkTensors(t, m, tensor{"t1", memory.RAM, 4}, tensor{"t2", memory.RAM, 4})
-		if got := g.PlaceLive(m, memory.Snapshot{}, true).Placements[0].Target; got != OnGPU {
+		if got := g.PlaceLive(m, memory.Snapshot{}, Executors{GPU: true}).Placements[0].Target; got != OnGPU {
 			t.Errorf("live plan %v", got)
 		}
-		if got := g.Place(memory.Snapshot{}, true).Placements[0].Target; got != OnCPU {
+		if got := g.Place(memory.Snapshot{}, Executors{GPU: true}).Placements[0].Target; got != OnCPU {
 			t.Errorf("static plan %v", got)
 		}
 	})
@@ -130,7 +130,7 @@ func TestGraph(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var lines lane.Lines
-		b, err := g.Enqueue(ctx, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, false)
+		b, err := g.Enqueue(ctx, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, Executors{GPU: false})
 		if !errors.Is(err, context.Canceled) || len(b) != 0 {
 			t.Errorf("bundles %+v, %v", b, err)
 		}

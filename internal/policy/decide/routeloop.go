@@ -2,7 +2,6 @@ package decide
 
 import (
 	"context"
-	"fmt"
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
@@ -14,7 +13,7 @@ type RouteLoop struct {
 	Timeline *lane.Timeline
 	Memory   *memory.Manager
 	Offload  *memory.Offload
-	GPU      bool    // there is a device to compute on
+	On       Executors
 	Decider  Decider // nil: decisions are made and not written down
 }
 
@@ -22,9 +21,9 @@ type RouteLoop struct {
 // package replay.
 type Decider interface {
 	At(tick uint64) // begins a tick
-	Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement
+	Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, on Executors) GraphPlacement
 	// Watch returns a submitter that passes tasks to q and learns of every route.
-	Watch(q lane.Submitter, s memory.Snapshot, gpu bool) lane.Submitter
+	Watch(q lane.Submitter, s memory.Snapshot, on Executors) lane.Submitter
 	Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload
 }
 
@@ -33,11 +32,11 @@ type decider struct{ tick uint64 }
 
 func (d *decider) At(tick uint64) { d.tick = tick }
 
-func (*decider) Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement {
-	return g.PlaceLive(m, s, gpu)
+func (*decider) Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, on Executors) GraphPlacement {
+	return g.PlaceLive(m, s, on)
 }
 
-func (*decider) Watch(q lane.Submitter, _ memory.Snapshot, _ bool) lane.Submitter { return q }
+func (*decider) Watch(q lane.Submitter, _ memory.Snapshot, _ Executors) lane.Submitter { return q }
 
 func (d *decider) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
 	return o.PlanWithTick(s, ids, m, d.tick)
@@ -49,19 +48,12 @@ type RouteTick struct {
 	GraphPlacement
 }
 
-// Run does one [RouteLoop.Tick] for each snapshot, which may offload every tensor of
-// the graph. An offload error ends the loop after its tick; so does the end of
-// ctx.
-func (l *RouteLoop) Run(ctx context.Context, snapshots []memory.Snapshot) ([]RouteTick, error) {
-	ticks := make([]RouteTick, 0, len(snapshots))
-	for i, s := range snapshots {
-		t, _, err := l.Tick(ctx, uint64(i), s, l.Graph.Tensors())
-		ticks = append(ticks, t)
-		if err != nil {
-			return ticks, fmt.Errorf("tick %d: %w", i, err)
-		}
-	}
-	return ticks, nil
+// A Ticked is what a tick did: where the nodes were planned to run, where they do after
+// their tensors were moved, and what was offloaded.
+type Ticked struct {
+	Planned RouteTick
+	Routed  []Bundle // of the nodes, in order
+	Done    memory.Applied
 }
 
 // Tick routes the graph in a snapshot of pressures, offloads of the named
@@ -72,21 +64,21 @@ func (l *RouteLoop) Run(ctx context.Context, snapshots []memory.Snapshot) ([]Rou
 //	OFFLOAD_PLAN tick=0 actions=1 reason=…
 //	OFFLOAD_APPLY tick=0 skipped|ok|error=…     skipped when there is no action
 //	TICK_END tick=0
-func (l *RouteLoop) Tick(ctx context.Context, tick uint64, s memory.Snapshot, ids []string) (RouteTick, memory.Applied, error) {
+func (l *RouteLoop) Tick(ctx context.Context, tick uint64, s memory.Snapshot, ids []string) (t Ticked, err error) {
 	if l.Decider == nil {
 		l.Decider = &decider{}
 	}
 	l.Decider.At(tick)
-	t := RouteTick{tick, l.Decider.Graph(l.Graph, l.Memory, s, l.GPU)}
+	t.Planned = RouteTick{tick, l.Decider.Graph(l.Graph, l.Memory, s, l.On)}
 	l.Timeline.Linef("TICK_START tick=%d", tick)
-	_, err := l.Graph.Enqueue(ctx, l.Decider.Watch(l.Timeline, s, l.GPU), l.Memory, s, l.GPU)
+	t.Routed, err = l.Graph.Enqueue(ctx, l.Decider.Watch(l.Timeline, s, l.On), l.Memory, s, l.On)
 	l.Timeline.Run()
 	if err != nil {
-		return t, memory.Applied{}, err
+		return t, err
 	}
 	p := l.Decider.Offload(l.Offload, s, ids, l.Memory)
 	l.Timeline.Linef("OFFLOAD_PLAN tick=%d actions=%d reason=%s", tick, len(p.Actions), p.Reason)
-	done, err := l.Offload.Apply(ctx, p, l.Memory)
+	t.Done, err = l.Offload.Apply(ctx, p, l.Memory)
 	switch {
 	case len(p.Actions) == 0:
 		l.Timeline.Linef("OFFLOAD_APPLY tick=%d skipped", tick)
@@ -96,5 +88,5 @@ func (l *RouteLoop) Tick(ctx context.Context, tick uint64, s memory.Snapshot, id
 		l.Timeline.Linef("OFFLOAD_APPLY tick=%d ok", tick)
 	}
 	l.Timeline.Linef("TICK_END tick=%d", tick)
-	return t, done, err
+	return t, err
 }

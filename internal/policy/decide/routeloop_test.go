@@ -82,8 +82,8 @@ func TestLoopRoute(t *testing.T) {
 			g.AddTensors(c.kernel, ids, make([]memory.Tier, len(ids)))
 			m := testMemory(t, c.device, c.tensors...)
 			var lines lane.Lines
-			l := RouteLoop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(c.config), c.gpu, nil}
-			ticks, err := l.Run(t.Context(), c.snapshots)
+			l := RouteLoop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(c.config), Executors{GPU: c.gpu}, nil}
+			ticks, err := ticksOf(t, &l, ids, c.snapshots)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,11 +116,21 @@ func TestLoopFails(t *testing.T) {
 		var g RouteGraph
 		g.AddTensors(heavy, []string{"t1"}, []memory.Tier{memory.RAM})
 		var lines lane.Lines
-		l := RouteLoop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true, nil}
-		ticks, err := l.Run(t.Context(), []memory.Snapshot{at(.1, .1), at(.6, .1), at(.1, .1)})
-		if !errors.Is(err, memory.ErrBackendUnavailable) || !strings.HasPrefix(err.Error(), "tick 1: ") || len(ticks) != 2 {
+		l := RouteLoop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), Executors{GPU: true}, nil}
+		ticks, err := ticksOf(t, &l, []string{"t1"}, []memory.Snapshot{at(.1, .1), at(.6, .1), at(.1, .1)})
+		if !errors.Is(err, memory.ErrBackendUnavailable) || len(ticks) != 2 {
 			t.Errorf("%d ticks, %v", len(ticks), err)
 		}
 		checkTimeline(t, "A device that does not give its bytes back ends the loop in that tick.", lines)
 	})
+}
+
+// ticksOf ticks once for each snapshot, up to an error.
+func ticksOf(t *testing.T, l *RouteLoop, ids []string, snapshots []memory.Snapshot) (ticks []RouteTick, err error) {
+	for i := 0; i < len(snapshots) && err == nil; i++ {
+		var done Ticked
+		done, err = l.Tick(t.Context(), uint64(i), snapshots[i], ids)
+		ticks = append(ticks, done.Planned)
+	}
+	return ticks, err
 }

@@ -1,35 +1,10 @@
 package decide
 
 import (
-	"fmt"
 	"strings"
+
+	"atenia/internal/memory/checkpoint"
 )
-
-// An Action is what a warm-start plan does with a tensor.
-type Action uint8
-
-// The actions.
-const (
-	Keep Action = iota
-	HintPromote
-	DegradeSafe
-)
-
-var actionNames = [...]string{"Keep", "HintPromote", "DegradeSafe"}
-
-// String returns Keep, HintPromote or DegradeSafe.
-func (a Action) String() string {
-	if int(a) < len(actionNames) {
-		return actionNames[a]
-	}
-	return fmt.Sprintf("Action(%d)", uint8(a))
-}
-
-// A Planned is one tensor's line of a warm-start plan.
-type Planned struct {
-	Action Action
-	Reason string
-}
 
 // A WarmStart summarizes a warm-start plan for an episode.
 type WarmStart struct {
@@ -43,13 +18,13 @@ type WarmStart struct {
 // executed, the device is assumed as soon as any reason mentions a GPU, in any
 // case, even one that says there is none. Callers that know better set
 // [Tick.Executed].
-func Summarize(planned []Planned) WarmStart {
+func Summarize(planned []checkpoint.Decision) WarmStart {
 	var s WarmStart
 	for _, p := range planned {
 		switch p.Action {
-		case HintPromote:
+		case checkpoint.HintPromote:
 			s.Promote++
-		case DegradeSafe:
+		case checkpoint.DegradeSafe:
 			s.Degrade++
 		default:
 			s.Keep++

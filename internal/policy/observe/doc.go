@@ -51,7 +51,7 @@
 //	atenia_tier_bytes{tier,state}          used, reserved or budget
 //	atenia_move_bytes_total{from,to}       copied between tiers
 //	atenia_move_seconds                    one move, a histogram
-//	atenia_prefetch_total{result}          hit, late or wasted
+//	atenia_prefetch_total{result}          hit or late
 //	atenia_experts_total{result}           chosen by tokens: hit or miss
 //	atenia_expert_read_bytes_total
 //	atenia_expert_wait_seconds_total       that computing waited for them
@@ -61,5 +61,5 @@
 //	atenia_ssd_written_bytes_total
 //	atenia_plan_error_ratio                measured over planned seconds, less 1
 //	atenia_cache_corrupt_total             corrupt entries
-//	atenia_trainer_regret                  time lost against the faster backend
+//	atenia_trainer_regret                  time lost against the fastest threads
 package observe

@@ -14,6 +14,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/record"
 )
 
@@ -48,7 +49,7 @@ func TestSet(t *testing.T) {
 	metricsTask(s, 5, lane.IO, "prefetch:w", errors.New("lost"))
 	metricsTask(s, 6, lane.Compute, "k", nil)
 	s.Event(lane.Event{Phase: lane.End, ID: 9, Lane: lane.IO})
-	s.Prefetched(3, 1, 0)
+	s.Prefetched(3, 1)
 	s.Overlap(0.9)
 	s.Experts(5, 2, 4096, 3*time.Second)
 	s.PredictionError(2, 2.5)
@@ -56,15 +57,17 @@ func TestSet(t *testing.T) {
 	s.Regret(0.25)
 	s.WrittenSSD(1000)
 	s.Corrupt()
-	rec := record.Record{Content: record.Content{Component: "planner", Rule: "GpuNotAvailable", Target: "CpuFallback", Reason: "GPU not available"}}
+	rec := record.Record{Content: record.Content{Component: "planner", Rule: "GpuNotAvailable", Target: "CpuFallback", Reason: "VRAM pressure too high"}}
+	s.Decided(&rec)
+	rec.Reason = decide.NoGPU // is none
 	s.Decided(&rec)
 	const want = `atenia_cache_corrupt_total 1
-atenia_decisions_total{component="planner",rule="GpuNotAvailable"} 1
+atenia_decisions_total{component="planner",rule="GpuNotAvailable"} 2
 atenia_expert_read_bytes_total 4096
 atenia_expert_wait_seconds_total 3
 atenia_experts_total{result="hit"} 5
 atenia_experts_total{result="miss"} 2
-atenia_fallback_total{reason="GPU not available"} 1
+atenia_fallback_total{reason="VRAM pressure too high"} 1
 atenia_move_bytes_total{from="ram",to="ssd"} 7
 atenia_move_bytes_total{from="ram",to="vram"} 100
 atenia_move_bytes_total{from="ssd",to="ram"} 100
@@ -74,7 +77,6 @@ atenia_overlap_ratio 0.9
 atenia_plan_error_ratio 0.25
 atenia_prefetch_total{result="hit"} 3
 atenia_prefetch_total{result="late"} 1
-atenia_prefetch_total{result="wasted"} 0
 atenia_ssd_written_bytes_total 1000
 atenia_tier_bytes{state="budget",tier="ram"} 100
 atenia_tier_bytes{state="reserved",tier="ram"} 2

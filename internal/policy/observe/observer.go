@@ -37,9 +37,6 @@ type Config struct {
 	// Account is a folder for the account of this run. The observer only counts for
 	// it, see [Observer.Tally].
 	Account string
-	// Device reports whether a device is present, and the pressure of its
-	// memory. It is called once, if Learning is set. nil = there is none.
-	Device func(context.Context) (bool, float32)
 }
 
 // asked reports whether anything is observed.
@@ -110,7 +107,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		}
 	}()
 	if c.Learning != "" {
-		if o.learner, err = decide.OpenLearner(ctx, decide.LearnerConfig{Path: c.Learning, Device: c.Device}); err != nil {
+		if o.learner, err = decide.OpenLearner(ctx, decide.LearnerConfig{Path: c.Learning}); err != nil {
 			return nil, &Fault{"Learning", c.Learning, "a file of what was learned, or the place of a new one", err}
 		}
 	}
@@ -227,7 +224,6 @@ func (o *Observer) memory(at time.Duration) {
 	if o.metrics != nil {
 		o.metrics.Tier(memory.RAM, used, held, limit)
 		o.metrics.Tier(memory.SSD, uint64(o.account.Streamed), 0, 0)
-		o.metrics.Tier(memory.VRAM, 0, 0, 0)
 	}
 	if o.trace != nil {
 		o.trace.Counter("bytes", at, MetricValue{Name: "ram", Value: float64(used)}, MetricValue{Name: "ssd", Value: float64(o.account.Streamed)})
@@ -242,7 +238,7 @@ func (o *Observer) Step(p sched.StepInfo) {
 	}
 	o.tally.count(&p, &o.account)
 	if p.Decode && p.Drafted == 0 && o.learner != nil { // the learner compares steps of as many rows
-		pressure := o.learner.After(decide.LearnerStep{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
+		pressure := o.learner.After(decide.LearnerStep{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err, Backend: decide.CPU}, o.now())
 		if o.trace != nil {
 			o.trace.Counter("pressure", start+p.Took, MetricValue{Name: "ram", Value: float64(pressure)})
 		}
@@ -263,7 +259,7 @@ func (o *Observer) count(p sched.StepInfo) {
 		s := r.Stats()
 		d := s.Since(o.seen)
 		o.seen = s
-		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
+		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late))
 		o.metrics.Overlap(max(0, o.account.Work().Overlap()))
 	}
 	if f := o.account.Experts; f != nil {

@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/record"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,7 +67,7 @@ func newMetrics() *metrics {
 	})
 	s.registry.MustRegister(s.tierBytes, s.moveSeconds)
 	s.moveBytes = counters("move_bytes_total", "Bytes copied between memories.", "from", "to")
-	s.prefetch = counters("prefetch_total", "Prefetched tensors: ready when needed, waited for, or never used.", "result")
+	s.prefetch = counters("prefetch_total", "Prefetched tensors: ready when needed, or waited for.", "result")
 	s.experts = counters("experts_total", "Experts of mixtures that tokens chose: in memory, or read.", "result")
 	s.expertRead = counter("expert_read_bytes_total", "Bytes of experts that were read.")
 	s.expertWait = counter("expert_wait_seconds_total", "Time that computing waited for experts.")
@@ -76,8 +77,8 @@ func newMetrics() *metrics {
 	s.ssdWritten = counter("ssd_written_bytes_total", "Bytes written to the SSD.")
 	s.planError = gauge("plan_error_ratio", "Measured seconds of a pass over planned ones, less 1.")
 	s.corrupt = counter("cache_corrupt_total", "Corrupt cache entries.")
-	s.regret = gauge("trainer_regret", "Time spent over that of the faster backend, less 1.")
-	for _, r := range []string{"hit", "late", "wasted"} {
+	s.regret = gauge("trainer_regret", "Time spent over that of the fastest threads, less 1.")
+	for _, r := range []string{"hit", "late"} {
 		s.prefetch.WithLabelValues(r) // exported from the start, as zero
 	}
 	return s
@@ -104,12 +105,10 @@ func (s *metrics) moved(from, to string, bytes uint64, took time.Duration) {
 	s.moveSeconds.Observe(took.Seconds())
 }
 
-// Prefetched counts prefetched tensors: ready when needed, waited for, or never
-// used.
-func (s *metrics) Prefetched(hit, late, wasted uint64) {
+// Prefetched counts prefetched tensors: ready when needed, or waited for.
+func (s *metrics) Prefetched(hit, late uint64) {
 	s.prefetch.WithLabelValues("hit").Add(float64(hit))
 	s.prefetch.WithLabelValues("late").Add(float64(late))
-	s.prefetch.WithLabelValues("wasted").Add(float64(wasted))
 }
 
 // Experts counts experts of mixtures that tokens chose, what was read of them, and
@@ -143,10 +142,13 @@ func (s *metrics) Corrupt() { s.corrupt.Inc() }
 // Decided counts a decision.
 func (s *metrics) Decided(r *record.Record) {
 	s.decisions.WithLabelValues(valid(r.Component), valid(r.Rule)).Inc()
-	if r.Target == "CpuFallback" {
+	if fallback(r) {
 		s.fallback.WithLabelValues(s.reason(r.Reason)).Inc()
 	}
 }
+
+// fallback reports whether work was degraded from a device: a machine without one has none.
+func fallback(r *record.Record) bool { return r.Target == "CpuFallback" && r.Reason != decide.NoGPU }
 
 // reason bounds the number of labels.
 func (s *metrics) reason(text string) string {

@@ -239,7 +239,7 @@ func (w *TraceWriter) instant(name string, at time.Duration, args map[string]str
 func (w *TraceWriter) Decided(r *record.Record) {
 	name := ""
 	switch {
-	case r.Target == "CpuFallback":
+	case fallback(r):
 		name = "FALLBACK"
 	case r.Component == "offload" && r.Target != "":
 		name = "OFFLOAD_PLAN"

@@ -29,6 +29,8 @@ static struct {
 
 static int rot; // copies change a byte
 static char fail_name[64]; // "" = any function
+static char broken[64];    // a function that always fails; "" = none
+static int64_t in_use;     // bytes of a device that others have
 static long threads[64];
 static __thread void *current;
 
@@ -72,6 +74,8 @@ static CUresult enter(const char *name, int needs_context) {
 		if (i == state.threads && i < 64)
 			threads[state.threads++] = id;
 	}
+	if (broken[0] && !strcmp(broken, name))
+		return BAD_ADDRESS;
 	if (state.fail_at > 0 && (!fail_name[0] || !strcmp(fail_name, name)) && --state.fail_at == 0)
 		return state.fail_code;
 	if (needs_context && !current) {
@@ -145,7 +149,7 @@ CUresult cuDevicePrimaryCtxRetain(void **c, CUdevice d) { BEGIN(0) state.context
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { BEGIN(0) state.contexts--; END }
 CUresult cuCtxSetCurrent(void *c) { BEGIN(0) current = c; END }
 
-CUresult cuMemGetInfo_v2(size_t *f, size_t *t) { BEGIN(1) *t = state.device_bytes; *f = *t - used(0); END }
+CUresult cuMemGetInfo_v2(size_t *f, size_t *t) { BEGIN(1) *t = state.device_bytes; *f = *t - used(0) - in_use; END }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { BEGIN(1) void *at = 0; result = take(&at, n, 0, state.device_bytes); if (!result) *p = (CUdeviceptr)at; END }
 
 // Freeing waits for copies, as the driver does.
@@ -305,7 +309,7 @@ struct use { unsigned gpu, memory; };
 int nvmlDeviceGetMemoryInfo(void *h, struct memory *m) {
 	BEGIN(0)
 	m->total = state.device_bytes;
-	m->used = used(0);
+	m->used = used(0) + in_use;
 	m->free = m->total - m->used;
 	END
 }
@@ -315,6 +319,17 @@ int nvmlDeviceGetCurrPcieLinkGeneration(void *h, unsigned *n) { BEGIN(0) *n = 1;
 int nvmlDeviceGetCurrPcieLinkWidth(void *h, unsigned *n) { BEGIN(0) *n = 8; END }
 int nvmlDeviceGetMaxPcieLinkGeneration(void *h, unsigned *n) { BEGIN(0) *n = 5; END }
 int nvmlDeviceGetMaxPcieLinkWidth(void *h, unsigned *n) { BEGIN(0) *n = 16; END }
+
+// A program that loads this as its driver says in FAKE_CUDA what it is:
+// "devices=1,bytes=1073741824,used=0,broken=cuMemGetInfo_v2".
+__attribute__((constructor)) static void configure(void) {
+	const char *s = getenv("FAKE_CUDA");
+	if (!s)
+		return;
+	long long devices = DEVICES, bytes = 1 << 30, used = 0;
+	sscanf(s, "devices=%lld,bytes=%lld,used=%lld,broken=%63s", &devices, &bytes, &used, broken);
+	state.devices = devices, state.device_bytes = bytes, in_use = used;
+}
 
 // fake_reset sets everything back. Tests call it when nothing is live.
 void fake_reset(void) {
