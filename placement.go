@@ -269,6 +269,14 @@ func explainBucket(t *decide.Trainer, b decide.Bucket) place.BucketExplanation {
 		return place.Factor{Kind: string(f.Kind), Weight: f.Weight, Description: f.Description}
 	})}
 	x.Narrative, _ = t.Narrative(b)
+	for _, row := range t.Snapshot().Entries {
+		if row.Context != b {
+			continue
+		}
+		e := place.LearnedEntry{Backend: row.Backend.String(), Recommended: row.RecommendedBackend.String()}
+		e.Stats.Episodes, e.Stats.Successes, e.Stats.DriftEvents, e.Stats.AverageScore = row.Stats.Episodes, row.Stats.Successes, row.Stats.DriftEvents, row.Stats.AverageScore
+		x.Entries = append(x.Entries, e)
+	}
 	return x
 }
 

@@ -36,6 +36,19 @@ type BucketExplanation struct {
 	Explanation Explanation
 	Factors     Factors
 	Narrative   string // the same as text of three paragraphs
+	Entries     []LearnedEntry
+}
+
+// A LearnedEntry is what the table has of a backend in a bucket.
+type LearnedEntry struct {
+	Backend     string `json:"backend"`             // "Cpu" or "Gpu"
+	Recommended string `json:"recommended_backend"` // of the bucket
+	Stats       struct {
+		Episodes     uint32  `json:"episodes"`
+		Successes    uint32  `json:"successes"`
+		DriftEvents  uint32  `json:"drift_events"`
+		AverageScore float32 `json:"average_score"` // 0 is the processor's, 10 twice as fast or faster, -10 half as fast or slower
+	} `json:"stats"`
 }
 
 // An Explanation says what is preferred in a bucket, how sure that is, and why.
@@ -84,6 +97,20 @@ func (x *BucketExplanation) WriteFactors(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Counts says whose executions the sentences count where they name a backend on which
+// nothing ran, as the design's own sentences do; "" = that of the counts.
+func (x *BucketExplanation) Counts() string {
+	if x.Explanation.RecommendedBackend != "Gpu" {
+		return ""
+	}
+	for _, e := range x.Entries {
+		if e.Backend == "Gpu" && e.Stats.Episodes > 0 {
+			return ""
+		}
+	}
+	return "nothing ran on a GPU here: the executions that are counted are the CPU's, and a GPU is preferred to them untried"
 }
 
 // Title names a bucket as the flags of "atenia explain" do.

@@ -191,6 +191,9 @@ func (q *query) print(env *command.Env, x *place.BucketExplanation, more bool) e
 			fmt.Fprintln(env.Out)
 		}
 		fmt.Fprintln(env.Out, x.Title())
+		if of := x.Counts(); of != "" { // which the answer about one bucket, whose text is the design's, cannot say
+			fmt.Fprintln(env.Out, of)
+		}
 	}
 	if q.structured {
 		return x.WriteFactors(env.Out)
@@ -207,12 +210,15 @@ type bucketJSON struct {
 	Explanation any    `json:"explanation,omitempty"`
 	Structured  any    `json:"structured,omitempty"`
 	Narrative   string `json:"narrative,omitempty"`
+
+	Counts  string               `json:"counts,omitempty"` // whose they are, where it is not the backend that is named
+	Entries []place.LearnedEntry `json:"entries,omitempty"`
 }
 
 func (q *query) printJSON(env *command.Env, e *place.Explanations) error {
 	out := []bucketJSON{}
 	for _, x := range e.Buckets {
-		j := bucketJSON{GPU: x.GPU, VRAM: int(x.VRAM), RAM: int(x.RAM), Learned: x.Learned, Narrative: x.Narrative}
+		j := bucketJSON{GPU: x.GPU, VRAM: int(x.VRAM), RAM: int(x.RAM), Learned: x.Learned, Narrative: x.Narrative, Counts: x.Counts(), Entries: x.Entries}
 		if x.Learned {
 			j.Explanation, j.Structured = x.Explanation, x.Factors
 		}

@@ -221,3 +221,26 @@ func TestBenchPolicy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestExplainCounts: where a table has executions of the CPU alone, and a GPU is preferred to
+// them, what is told of all contexts says whose the counts are.
+func TestExplainCounts(t *testing.T) {
+	const file = "testdata/learning-cpu-negative.v1"
+	text := string(cliCall(t, "explain", "--all", "--learning", file))
+	if n := strings.Count(text, "nothing ran on a GPU here"); n != 3 {
+		t.Errorf("said %d times, want 3:\n%s", n, text)
+	}
+	var all []struct {
+		VRAM    int `json:"vram_band"`
+		Counts  string
+		Entries []place.LearnedEntry
+	}
+	if err := json.Unmarshal(cliCall(t, "explain", "--all", "--json", "--learning", file), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		if len(x.Entries) != 1 || x.Entries[0].Backend != "Cpu" || (x.Counts != "") != (x.VRAM > 0) {
+			t.Errorf("%+v", x)
+		}
+	}
+}
