@@ -78,7 +78,7 @@ func (p *Plan) ID() (string, error) { return p.programs().ID() }
 
 // A PlanView chooses what [Plan.WriteText] shows.
 type PlanView struct {
-	Mode    string // "prefill", "decode", or "" for both
+	Mode    string // "prefill" or "decode", "vision_encode" or "scatter" of images and sounds, or "" for all
 	Unfold  bool   // print every layer instead of naming those that repeat
 	Explain bool   // where each scalar came from, and what the compiler did
 }
@@ -118,21 +118,31 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 
 func (p *Plan) modes(name string) ([]plan.Mode, error) {
 	if name == "" {
-		return p.programs().TextModes(), nil
-	}
-	if name == plan.ModeDecode.String() && p.programs().Decode == nil {
-		return nil, &ConfigError{"Mode", name, "prefill: an encoder does not decode"}
+		return p.programs().Modes(), nil
 	}
 	mode, err := plan.ParseMode(name)
 	if err != nil || p.programs().ByMode(mode) == nil {
-		return nil, &ConfigError{"Mode", name, "prefill or decode"}
+		var have []string
+		for _, m := range p.programs().Modes() {
+			have = append(have, m.String())
+		}
+		return nil, &ConfigError{"Mode", name, "one of " + strings.Join(have, ", ")}
 	}
 	return []plan.Mode{mode}, nil
 }
 
-// mapping returns the buffers a plan takes with the configuration's sizes.
+// mapping returns the buffers a plan takes with the configuration's sizes; that of a tower
+// is for the largest image, or the longest sound, that has room in the context.
 func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
-	return mapped(c, &p.compiled.Config)
+	if c.Plan.Mode != plan.ModeVisionEncode {
+		return mapped(c, &p.compiled.Config)
+	}
+	size, err := exec.TowerSizing(c, p.compiled.Model.Config.TowerRows(p.Context()))
+	if err != nil { // a plan that was compiled has parameters that can be read
+		size = plan.Sizing{}
+	}
+	m := pass.Map(c, size, pass.Inputs(c))
+	return &m
 }
 
 // mapped returns the buffers a plan takes with a configuration's sizes.
@@ -153,12 +163,16 @@ func (p *Plan) summary(w io.Writer) {
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)
-	for _, mode := range p.programs().TextModes() {
+	for _, mode := range p.programs().Modes() {
 		if c := p.programs().ByMode(mode); c != nil {
 			m := p.mapping(c)
-			fmt.Fprintf(w, "%-8s         %s, %s, %d bytes (one each: %d)\n",
+			fmt.Fprintf(w, "%-16s %s, %s, %d bytes (one each: %d)\n",
 				mode, spelling.Count(len(c.Plan.Instructions), "instruction"), spelling.Count(len(m.Buffers), "buffer"), m.Bytes, m.NaiveBytes)
 		}
+	}
+	for _, h := range p.programs().Handoffs {
+		fmt.Fprintf(w, "hand-off         %s r%d → %s r%d: %s, %s, free after instruction %d\n",
+			h.From, h.FromReg, h.To, h.ToReg, strings.ToLower(h.DType.String()), spelling.Count(int(h.Cols), "column"), h.ReleaseAfter)
 	}
 }
 
@@ -205,7 +219,7 @@ func (p *Plan) explain(w io.Writer) {
 	for _, d := range p.compiled.Model.Diagnostics {
 		fmt.Fprintf(w, "  %s: %s\n", d.Code, d.Text)
 	}
-	for _, mode := range p.programs().TextModes() {
+	for _, mode := range p.programs().Modes() {
 		for _, d := range p.programs().ByMode(mode).Diagnostics {
 			fmt.Fprintf(w, "  %s: %s: %s\n", mode, d.Code, d.Text)
 		}
@@ -244,16 +258,16 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.parameters(), "config": p.compiled.Model.Config},
 		Mapping: map[plan.Mode]*plan.PhysicalMapping{},
 	}
-	for _, mode := range p.programs().TextModes() {
+	for _, mode := range p.programs().Modes() {
 		o.Mapping[mode] = p.mapping(p.programs().ByMode(mode))
 	}
 	return plan.MarshalPlans(p.programs(), o)
 }
 
-// Diff returns how q differs from p, a line for each change, for both modes.
+// Diff returns how q differs from p, a line for each change, for all modes.
 func (p *Plan) Diff(q *Plan) []string {
 	var out []string
-	for _, mode := range p.programs().TextModes() {
+	for _, mode := range p.programs().Modes() {
 		if q.programs().ByMode(mode) == nil {
 			out = append(out, mode.String()+" is missing")
 			continue
@@ -271,7 +285,7 @@ func (p *Plan) CheckBackend(name string) error {
 	if !strings.EqualFold(name, exec.CPU.Name()) {
 		return &ConfigError{"backend", name, fmt.Sprintf("%q, the only one in this binary", exec.CPU.Name())}
 	}
-	for _, mode := range p.programs().TextModes() {
+	for _, mode := range p.programs().Modes() {
 		if _, err := pass.Route(p.programs().ByMode(mode), p.compiled.Config.Slots, exec.CPU); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (a *app) plan() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
-	f.StringVar(&view.Mode, "mode", "", "program to print: prefill or decode (default: both)")
+	f.StringVar(&view.Mode, "mode", "", "program to print: prefill or decode; of images and sounds vision_encode or scatter (default: all)")
 	f.BoolVar(&view.Unfold, "unfold", false, "print every layer")
 	f.BoolVar(&view.Explain, "explain", false, "print the origin of every scalar and the compiler's notes")
 	f.StringVar(&backend, "backend", "cpu", "check that this backend supports the program")

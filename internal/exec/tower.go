@@ -64,12 +64,21 @@ func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error)
 		return nil, nil, err
 	}
 	x := &Executor{cfg: cfg, weights: pack.New(cfg.Pack)}
-	t := &Tower{x: x, merge: 1}
-	for i := range c.Plan.Instructions {
-		ins := &c.Plan.Instructions[i]
-		p, err := c.Plan.Params[ins.Param].Decode()
+	t := &Tower{x: x}
+	if err := t.read(&c.Plan); err != nil {
+		return nil, nil, err
+	}
+	return x, t, nil
+}
+
+// read finds the shape of images or sounds in a tower's program.
+func (t *Tower) read(c *plan.ExecutionPlan) error {
+	t.merge = 1
+	for i := range c.Instructions {
+		ins := &c.Instructions[i]
+		p, err := c.Params[ins.Param].Decode()
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		switch p := p.(type) {
 		case *plan.MergeParams:
@@ -86,16 +95,26 @@ func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error)
 			}
 		}
 	}
-	return x, t, nil
+	return nil
+}
+
+// TowerSizing returns the sizes of a tower's step over so many patches, or frames of a sound.
+func TowerSizing(c *plan.CompiledPlan, patches int) (plan.Sizing, error) {
+	var t Tower
+	err := t.read(&c.Plan)
+	return t.sizing(uint64(patches)), err
+}
+
+func (t *Tower) sizing(patches uint64) plan.Sizing {
+	s := plan.Sizing{Patches: patches, Merged: patches / uint64(t.merge*t.merge)}
+	if t.sound {
+		s.Merged = (patches + 1) / 2
+	}
+	return s
 }
 
 func (t *Tower) bind(plans *plan.ModelPlans, w Weights) error {
-	most := uint64(t.x.cfg.MaxTokens)
-	merged := most / uint64(t.merge*t.merge)
-	if t.sound {
-		merged = (most + 1) / 2
-	}
-	all := []stage{{c: plans.VisionEncode, size: plan.Sizing{Patches: most, Merged: merged}, to: &t.p}}
+	all := []stage{{c: plans.VisionEncode, size: t.sizing(uint64(t.x.cfg.MaxTokens)), to: &t.p}}
 	return t.x.bindStages(all, plans, w)
 }
 

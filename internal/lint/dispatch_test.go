@@ -155,7 +155,7 @@ func TestCompiledOnce(t *testing.T) {
 	}{
 		{"internal/plan/pass", "Compile", []string{"internal/model/compile finish"}},
 		{"internal/plan", "Bind", []string{"internal/exec Executor.bindPlan", "internal/tape New"}},
-		{"internal/plan", "ParamBlock.Decode", []string{"internal/exec prepareTower"}}, // sizes of images, which buffers need before anything is bound,
+		{"internal/plan", "ParamBlock.Decode", []string{"internal/exec Tower.read"}}, // sizes of images, which buffers need before anything is bound,
 	} {
 		want := m.member(t, c.dir, c.name)
 		var got []string

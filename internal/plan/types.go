@@ -190,6 +190,16 @@ func (m *ModelPlans) Usual() *CompiledPlan {
 	return m.Prefill
 }
 
+// Modes lists all modes that there is a plan for, in the order in which they run.
+func (m *ModelPlans) Modes() (all []Mode) {
+	for _, mode := range []Mode{ModeVisionEncode, ModeScatter, ModePrefill, ModeDecode} {
+		if m.ByMode(mode) != nil {
+			all = append(all, mode)
+		}
+	}
+	return all
+}
+
 // TextModes lists the modes of text that there is a plan for.
 func (m *ModelPlans) TextModes() []Mode {
 	if m.Decode == nil {
