@@ -4,11 +4,14 @@
 //
 //	go run -C tools ./gates                              # HEAD against its merge base with main
 //	go run -C tools ./gates -base v1.0 -rounds 30 ../model.gguf
+//	go run -C tools ./gates -matrix -rounds 3            # all cells of perf/matrix.json
 //
 // Limits are those of the plan contract (GP3): decoding may lose 2 %, a prompt
 // 3 %. A loss counts only if the whole interval of the ratio is below the limit,
 // and only if the older program's ratio to itself shows that the machine is
-// quiet enough; else the verdict is "inconclusive". The exit code is 1 for a
+// quiet enough; else the verdict is "inconclusive". With -matrix instructions and
+// launches of a prompt and of a token are compared, too: more of them are a loss on
+// any machine. The exit code is 1 for a
 // loss, 0 for anything else: a gate is judged by who runs it, and no test fails
 // by a clock.
 package main
@@ -32,6 +35,7 @@ type record struct {
 	Decode  float64 `json:"decode_tokens_per_second"`
 	P50     float64 `json:"decode_step_p50_seconds"`
 	P95     float64 `json:"decode_step_p95_seconds"`
+	Image   float64 `json:"encode_seconds"`
 }
 
 // gates are the judged figures, the least permitted ratio of the newer to the
@@ -46,19 +50,26 @@ var gates = []struct {
 	{"prefill", 0.97, false, func(r record) float64 { return r.Prefill }},
 	{"step p50", 0.98, true, func(r record) float64 { return r.P50 }},
 	{"step p95", 0.95, true, func(r record) float64 { return r.P95 }},
+	{"image", 0.97, true, func(r record) float64 { return r.Image }},
 }
 
 type options struct {
-	base   string
-	rounds int
-	bench  []string
-	models []string
+	base    string
+	rounds  int
+	bench   []string
+	models  []string
+	matrix  bool
+	results string // folder
+	golden  string // folder of more reference cases
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.base, "base", "", "commit to compare with (default: the merge base of HEAD and main)")
 	flag.IntVar(&o.rounds, "rounds", 15, "turns of every program")
+	flag.BoolVar(&o.matrix, "matrix", false, "measure the cells of perf/matrix.json, whose counts decide on a busy machine, too")
+	flag.StringVar(&o.results, "results", filepath.Join("..", "bench", "results"), "folder for a file of the commit, with a line for each work of a cell")
+	flag.StringVar(&o.golden, "golden", os.Getenv("ATENIA_GOLDEN"), "folder of reference cases besides testdata/golden (default: $ATENIA_GOLDEN)")
 	args := flag.String("bench", "-p 512 -n 64 -r 1", "flags of atenia bench")
 	flag.Parse()
 	o.bench, o.models = strings.Fields(*args), flag.Args()
@@ -104,6 +115,17 @@ func run(o *options, w io.Writer) (lost bool, err error) {
 		}
 	}
 	fmt.Fprintf(w, "%s against %.12s, %d turns\n", "the working tree", o.base, o.rounds)
+	if o.matrix {
+		commit, err := output(root, "git", "rev-parse", "HEAD")
+		if err != nil {
+			return false, err
+		}
+		lost, verdicts, err := judgeMatrix(w, o, root, commit, older, newer)
+		if err != nil || lost {
+			return lost, err
+		}
+		return false, sign(o, root, commit, verdicts)
+	}
 	for _, model := range o.models {
 		l, err := judgeModel(w, o, model, older, newer)
 		if err != nil {
