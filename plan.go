@@ -264,7 +264,8 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	return plan.MarshalPlans(p.programs(), o)
 }
 
-// Diff returns how q differs from p, a line for each change, for all modes.
+// Diff returns how q differs from p, a line for each change, for all modes and the
+// types of weights.
 func (p *Plan) Diff(q *Plan) []string {
 	var out []string
 	for _, mode := range p.programs().Modes() {
@@ -274,6 +275,29 @@ func (p *Plan) Diff(q *Plan) []string {
 		}
 		for _, line := range plan.Diff(p.programs().ByMode(mode), q.programs().ByMode(mode)) {
 			out = append(out, mode.String()+" "+line)
+		}
+	}
+	return append(out, diffWeights(p, q)...)
+}
+
+// diffWeights returns how the types of two plans' weights differ, which no instruction says.
+func diffWeights(p, q *Plan) (out []string) {
+	types := func(p *Plan) map[string]int64 {
+		all := map[string]int64{}
+		for _, t := range p.compiled.Totals.Types {
+			all[t.DType.String()] = t.Bytes
+		}
+		return all
+	}
+	was, is := types(p), types(q)
+	if len(was) == 0 || len(is) == 0 { // a configuration alone has no weights
+		return nil
+	}
+	both := maps.Clone(was)
+	maps.Copy(both, is)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		if was[name] != is[name] {
+			out = append(out, fmt.Sprintf("weights %s: %s, %s", name, spelling.Count(was[name], "byte"), spelling.Count(is[name], "byte")))
 		}
 	}
 	return out

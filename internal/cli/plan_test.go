@@ -53,4 +53,9 @@ func TestPlanStages(t *testing.T) {
 	if !strings.Contains(diff, "vision_encode ") || !strings.Contains(diff, "prefill ") {
 		t.Errorf("a difference without towers:\n%s", diff)
 	}
+	smaller := filepath.Join(t.TempDir(), "q8.gguf")
+	cliCall(t, "quantize", "atenia-story", smaller, "--type", "q8_0", "--json")
+	if diff := string(cliCall(t, "plan", "atenia-story", "--diff", smaller)); !strings.Contains(diff, "weights Q8_0: 0 bytes, ") {
+		t.Errorf("a difference without types of weights:\n%s", diff)
+	}
 }
