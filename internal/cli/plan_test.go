@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,5 +58,28 @@ func TestPlanStages(t *testing.T) {
 	cliCall(t, "quantize", "atenia-story", smaller, "--type", "q8_0", "--json")
 	if diff := string(cliCall(t, "plan", "atenia-story", "--diff", smaller)); !strings.Contains(diff, "weights Q8_0: 0 bytes, ") {
 		t.Errorf("a difference without types of weights:\n%s", diff)
+	}
+}
+
+// TestPlanLargeState: what a long context keeps is counted beyond 4 GiB.
+func TestPlanLargeState(t *testing.T) {
+	const context, token = 1<<24 + 32, 4096 // and two pages of sixteen
+	text := string(cliCall(t, "plan", "atenia-story", "--ctx", "16777216", "--ram", "200GiB", "--probe", "none"))
+	if want := strconv.Itoa(context * token); !regexp.MustCompile(`(?m)^ram kv +` + want + ` `).MatchString(text) {
+		t.Errorf("no %s bytes of keys and values:\n%s", want, text)
+	}
+}
+
+// TestLaunchesByRow: work is handed out as often for a prompt of many tokens as for one of few.
+func TestLaunchesByRow(t *testing.T) {
+	launches := func(prompt string) uint64 {
+		var r benchResult
+		if err := json.Unmarshal(cliCall(t, "bench", "-p", prompt, "-n", "1", "-r", "1", "-t", "2", "--counters", "--json"), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Counters.Prefill.Launches
+	}
+	if few, many := launches("2"), launches("200"); few != many || few == 0 {
+		t.Errorf("%d launches for 2 tokens, %d for 200", few, many)
 	}
 }

@@ -185,3 +185,37 @@ func TestCollectKeepsNamed(t *testing.T) {
 		t.Errorf("by name: %v: %s", err, out)
 	}
 }
+
+// TestResumedEpisode: what could not be restored as it was saved is a part of the first episode
+// that the run after it learns from.
+func TestResumedEpisode(t *testing.T) {
+	dir, learning := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "learning")
+	model := storyFile(t)
+	run := func(file string) string {
+		t.Helper()
+		if _, said, code := resumed(t, model, resumePrompt, dir, "--learning", file); code != command.OK {
+			t.Fatalf("exit code %d: %s", code, said)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if run(learning); !strings.Contains(run(learning+"2"), ";drift=0") {
+		t.Error("drift where all was restored")
+	}
+	path := filepath.Join(dir, "checkpoint.meta")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := bytes.Replace(b, []byte("\ntier=ram\n"), []byte("\ntier=vram\n"), 1)
+	edited = bytes.Replace(edited, []byte("\ndesired_tier=ram\n"), []byte("\ndesired_tier=vram\n"), 1)
+	if err := os.WriteFile(path, edited, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if learned := run(learning + "3"); !strings.Contains(learned, ";drift=1") {
+		t.Errorf("no drift in %s of\n%s", learned, edited[:min(len(edited), 600)])
+	}
+}
