@@ -241,3 +241,33 @@ func TestNoLastResort(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 }
+
+// TestOffloadMarks: weights leave memory from the mark on that --offload sets, and come back
+// below the other; otherwise nothing moves where there is room.
+func TestOffloadMarks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB")
+	}
+	t.Parallel()
+	needControlGroups(t)
+	dir := talkingModel(t, 2)
+	moves := func(flags ...string) int {
+		t.Helper()
+		log := filepath.Join(t.TempDir(), "log")
+		args := append([]string{"run", dir, "hello", "-n", "20", "--ctx", "256", "--pack", "off", "--decisions", log}, flags...)
+		if l := inGroup(t, 400<<20, "", args...); l.code != command.OK {
+			t.Fatalf("%q: exit code %d: %s", args, l.code, l.err)
+		}
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(b, []byte("MoveToSsd "))
+	}
+	if n := moves(); n > 0 {
+		t.Errorf("%d moves where there is room", n)
+	}
+	if n := moves("--offload", "high=0.3,low=0.2"); n == 0 {
+		t.Error("nothing left memory at the mark")
+	}
+}
