@@ -21,8 +21,17 @@ type SaveOptions struct {
 	// Materialize writes the bytes that the persistent cache lacks or has in an
 	// older version, before the manifest. Without it only the manifest is written.
 	Materialize bool
-	Model       *Model     // of which the tensors are; nil: unknown
-	FS          durable.FS // nil: the operating system's
+	// Copy, with Materialize, also writes the bytes that are mapped from a model's
+	// file. Without it the checkpoint refers to the file.
+	Copy bool
+	// Overwrite, with Copy, replaces other bytes that the cache has of a tensor and
+	// that no checkpoint names. Without it they are [blob.ErrExists].
+	Overwrite bool
+	// Writer has written entries for this save already; nil: none were. With it the
+	// folder of the checkpoint and the file system are its own.
+	Writer *Writer
+	Model  *Model     // of which the tensors are; nil: unknown
+	FS     durable.FS // nil: the operating system's
 }
 
 // A Saved is the result of a save.
@@ -50,10 +59,12 @@ func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o 
 	if err != nil {
 		return nil, err
 	}
-	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named}
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named, o: o}
 	if o.Materialize && m.Cache() != nil {
-		s.w = NewWriter(dir, m.Cache(), o.FS)
-		defer s.w.Abort()
+		if s.w = o.Writer; s.w == nil {
+			s.w = NewWriter(dir, m.Cache(), o.FS)
+			defer s.w.Abort()
+		}
 	}
 	for _, id := range m.IDs() {
 		if err := ctx.Err(); err != nil {
@@ -91,6 +102,7 @@ type saving struct {
 	m     *memory.Manager
 	w     *Writer       // nil: no bytes are written
 	named map[Blob]bool // by the checkpoint being replaced
+	o     SaveOptions
 }
 
 // namedBlobs returns the cache entries that the checkpoint in a folder refers to: none
@@ -231,6 +243,9 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 	c := s.m.Cache()
 	b := e.DefaultBlob()
 	if src, ok := s.m.LazyFile(e.ID); ok {
+		if s.w != nil && s.o.Copy && src.View != nil {
+			return "", s.copyFile(e, src.View)
+		}
 		e.Source = &src
 		return "", nil
 	}
@@ -276,6 +291,19 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 	e.Blob = &b
 	s.Written++
 	return "", nil
+}
+
+// copyFile writes the bytes of a tensor that a model's file has.
+func (s *saving) copyFile(e *Entry, data []byte) error {
+	b, written, err := s.w.Keep(e.ID, e.DefaultBlob(), data, blob.Options{Created: s.Manifest.Created, Overwrite: s.o.Overwrite})
+	if err != nil {
+		return err
+	}
+	if written {
+		s.Written++
+	}
+	e.Blob, e.Hash = &b, blob.HashOf(data)
+	return nil
 }
 
 // storedHash returns the hash of an entry's bytes. It reads them only if no
