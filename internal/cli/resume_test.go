@@ -221,6 +221,23 @@ func TestCheckpointTaken(t *testing.T) {
 	}
 }
 
+// A checkpoint that is damaged can be saved over.
+func TestCheckpointMended(t *testing.T) {
+	model, dir := storyFile(t), filepath.Join(t.TempDir(), "saved")
+	cliCall(t, "checkpoint", "save", model, dir)
+	bins, err := filepath.Glob(filepath.Join(dir, "cache", "tensor", "*norm*.bin"))
+	if err != nil || len(bins) == 0 {
+		t.Fatal(bins, err)
+	}
+	if err := errors.Join(os.Remove(bins[0]), os.Truncate(filepath.Join(dir, checkpoint.Name), 100)); err != nil {
+		t.Fatal(err)
+	}
+	if out := cliCall(t, "checkpoint", "save", model, dir); !strings.Contains(string(out), "1 written to the cache") {
+		t.Errorf("%s", out)
+	}
+	cliCall(t, "checkpoint", "verify", dir)
+}
+
 // A run says which tensors of its checkpoint have no bytes that a restore would find, and
 // refers to the model's file for those that the cache has lost.
 func TestResumeNotDurable(t *testing.T) {

@@ -55,11 +55,10 @@ type NotDurable struct {
 // overwritten; new bytes go to entries beside them. created is in seconds since
 // 1970.
 func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
-	named, err := namedBlobs(dir, o.FS)
-	if err != nil {
+	if _, err := namedBlobs(dir, o.FS); err != nil { // what it refers to must not be overwritten
 		return nil, err
 	}
-	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named, o: o}
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, o: o}
 	if o.Materialize && m.Cache() != nil {
 		if s.w = o.Writer; s.w == nil {
 			s.w = NewWriter(dir, m.Cache(), o.FS)
@@ -99,10 +98,9 @@ func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o 
 // A saving is a save in progress.
 type saving struct {
 	Saved
-	m     *memory.Manager
-	w     *Writer       // nil: no bytes are written
-	named map[Blob]bool // by the checkpoint being replaced
-	o     SaveOptions
+	m *memory.Manager
+	w *Writer // nil: no bytes are written
+	o SaveOptions
 }
 
 // namedBlobs returns the cache entries that the checkpoint in a folder refers to: none
@@ -244,7 +242,7 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 	b := e.DefaultBlob()
 	if src, ok := s.m.LazyFile(e.ID); ok {
 		if s.w != nil && s.o.Copy && src.View != nil {
-			return "", s.copyFile(e, src.View)
+			return "", s.keep(e, b, src.View, blob.Options{Overwrite: s.o.Overwrite})
 		}
 		e.Source = &src
 		return "", nil
@@ -282,20 +280,13 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 		e.Hash = blob.Hash{}
 		return why, nil
 	}
-	if s.named[b] {
-		b = b.Of(e.Hash)
-	}
-	if err := s.w.Put(e.ID, b, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
-		return "", err
-	}
-	e.Blob = &b
-	s.Written++
-	return "", nil
+	return "", s.keep(e, b, l.lease.Bytes, blob.Options{Overwrite: true, Version: r.Version})
 }
 
-// copyFile writes the bytes of a tensor that a model's file has.
-func (s *saving) copyFile(e *Entry, data []byte) error {
-	b, written, err := s.w.Keep(e.ID, e.DefaultBlob(), data, blob.Options{Created: s.Manifest.Created, Overwrite: s.o.Overwrite})
+// keep makes the bytes of an entry those of the cache.
+func (s *saving) keep(e *Entry, b Blob, data []byte, o blob.Options) error {
+	o.Created = s.Manifest.Created
+	b, written, err := s.w.keep(e.ID, b, data, o)
 	if err != nil {
 		return err
 	}

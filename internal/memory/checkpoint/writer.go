@@ -69,12 +69,12 @@ func (w *Writer) Put(id string, b Blob, data []byte, o blob.Options) error {
 	return nil
 }
 
-// Keep makes bytes of a tensor an entry of the cache, b or one beside it, and
+// keep makes bytes of a tensor an entry of the cache, b or one beside it, and
 // returns which, and whether it had to be written: bytes that the cache has
 // already are not. Other bytes in b are [blob.ErrExists], unless o.Overwrite
 // says that they may go. What a checkpoint names, the one that is replaced among
 // them, stays in any case: the new bytes go beside it then.
-func (w *Writer) Keep(id string, b Blob, data []byte, o blob.Options) (at Blob, written bool, err error) {
+func (w *Writer) keep(id string, b Blob, data []byte, o blob.Options) (at Blob, written bool, err error) {
 	hash := blob.HashOf(data)
 	if storedHash(w.cache, b) == hash {
 		return b, false, nil
@@ -103,7 +103,7 @@ func (w *Writer) needed() (map[Blob]bool, error) {
 	if w.named != nil {
 		return w.named, nil
 	}
-	named, err := Nearby(w.cache, w.fsys)
+	named, err := nearby(w.cache, w.fsys, w.dir)
 	if err != nil {
 		return nil, err
 	}
