@@ -185,6 +185,22 @@ func writeAll(fsys durable.FS, dir string, files []beside) (err error) {
 	return fsys.SyncDir(dir)
 }
 
+// Remove removes the checkpoint in a directory, if there is one: its manifest and the
+// files beside it, not the bytes in the cache.
+func Remove(dir string, fsys durable.FS) error {
+	fsys = durable.Default(fsys)
+	path := filepath.Join(dir, Name)
+	err := fsys.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &Error{Kind: ErrIO, Path: path, Why: "the manifest cannot be removed", Err: err}
+	}
+	removeOthers(fsys, dir, blob.Hash{})
+	return nil
+}
+
 // removeOthers removes the files of manifests that no longer exist, best effort:
 // a remaining one is harmless.
 func removeOthers(fsys durable.FS, dir string, keep blob.Hash) {

@@ -6,15 +6,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/policy/decide"
-	"atenia/internal/store/blob"
 )
 
 type fileMode = fs.FileMode
@@ -332,92 +329,4 @@ func (p *Pager) fetch(ctx context.Context, g int) error {
 		return err
 	}
 	return p.prepare(ctx, g)
-}
-
-// openCache opens the persistent cache of gradients.
-func (p *Pager) openCache() (err error) {
-	if p.cache != nil {
-		return nil
-	}
-	if p.cache, err = blob.OpenCache(filepath.Join(p.cfg.Dir, cacheFolder), blob.Config{FS: p.cfg.FS}); err != nil {
-		return err
-	}
-	return nil
-}
-
-// cached runs f with the cache attached to the manager, which otherwise would also
-// keep a copy there of every gradient that goes to the disk.
-func (p *Pager) cached(f func()) {
-	p.manager.Attach(p.cache)
-	f()
-	p.manager.Attach(nil)
-}
-
-// Persist keeps the gradients of a step that was interrupted between its batches
-// and returns how many groups have some.
-func (p *Pager) Persist(ctx context.Context) (n int, err error) {
-	if err := errors.Join(p.wait(), p.openCache()); err != nil {
-		return 0, err
-	}
-	p.drop()
-	created := uint64(time.Now().Unix())
-	for g := range p.grads {
-		if _, ok := p.manager.Tier(p.id(g)); !ok {
-			continue
-		}
-		if err := p.fetch(ctx, g); err != nil {
-			return n, err
-		}
-		var r decide.PersistReport
-		p.cached(func() { r, err = decide.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
-		n += r.Saved
-		if err != nil {
-			return n, err
-		}
-		p.forget(g)
-	}
-	return n, nil
-}
-
-// Warm brings back the gradients that Persist kept and returns how many groups
-// have some.
-func (p *Pager) Warm(ctx context.Context) (n int, err error) {
-	if err := p.openCache(); err != nil {
-		return 0, err
-	}
-	for g := range p.grads {
-		if err := p.makeRoom(g); err != nil {
-			return n, err
-		}
-		found := 0
-		p.cached(func() { found = decide.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
-		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
-			p.forget(g)
-			continue
-		}
-		n++
-		p.coming = nil
-		d := &p.grads[g]
-		if p.cfg.Groups[g].Keep { // it is on Go's heap, in the room of the block
-			d.kept, d.block = d.block, ledger.Block{}
-			continue
-		}
-		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {
-			return n, err
-		}
-		d.block.Release()
-	}
-	return n, nil
-}
-
-// Unpersist removes what Persist kept.
-func (p *Pager) Unpersist() error {
-	if err := p.openCache(); err != nil {
-		return err
-	}
-	keys, err := p.cache.Keys(blob.Gradient)
-	for _, k := range keys {
-		err = errors.Join(err, p.cache.Delete(blob.Gradient, k))
-	}
-	return err
 }

@@ -109,10 +109,7 @@ func NewPager(cfg PagedConfig) (*Pager, error) {
 	return p, nil
 }
 
-const (
-	gradientFolder = "gradients"
-	cacheFolder    = "interrupted"
-)
+const gradientFolder = "gradients"
 
 // Close waits for moves and gives all memory back.
 func (p *Pager) Close() error {
