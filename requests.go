@@ -226,6 +226,6 @@ func (m *Model) Checkpoint() (r place.Resumed, ok bool) {
 func newResumed(e *engine.Resumption) place.Resumed {
 	return place.Resumed{
 		Dir: e.Dir, Restored: e.Restored, Bytes: e.Bytes, Sequences: e.Sequences, Tokens: e.Tokens, Drift: e.Drift,
-		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Reused: e.Reused, Leftovers: e.Leftovers, Ignored: e.Ignored, Line: e.String(),
+		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Reused: e.Reused, Leftovers: e.Leftovers, Ignored: e.Ignored, NotDurable: e.NotDurable, Line: e.String(),
 	}
 }

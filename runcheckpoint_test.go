@@ -218,9 +218,10 @@ func wantDrift(t *testing.T, r place.Resumed, want ...string) {
 // TestRunWarmStart: the warm start of a run counts the checkpoint's tensors that
 // stay and those that cannot be where they were wanted.
 func TestRunWarmStart(t *testing.T) {
+	var s *saved
 	start := func(t *testing.T, entry string) (r place.Resumed) {
 		t.Helper()
-		s := newSaved(t)
+		s = newSaved(t)
 		s.edit(t, func(m string) string { return strings.Replace(m, weight("ram", "ram", mapped), entry, 1) })
 		r, err := s.open(t)
 		if err != nil {
@@ -234,6 +235,14 @@ func TestRunWarmStart(t *testing.T) {
 			t.Errorf("%q", r.WarmStart)
 		}
 		wantDrift(t, r, "MissingBackend: ", "TierDowngrade: Vram is desired, restored to Ram")
+		wantEntry(t, s, weight("ram", "vram", "Tier downgraded from Vram to Ram during restore drift"))
+	})
+	t.Run("promoted", func(t *testing.T) {
+		r := start(t, weight("ssd", "ram", mapped))
+		if !strings.HasSuffix(r.WarmStart, "promote=1 degrade=0") {
+			t.Errorf("%q", r.WarmStart)
+		}
+		wantEntry(t, s, weight("ram", "ram", "Prefer RAM for faster access when safe"))
 	})
 	t.Run("kept", func(t *testing.T) {
 		r := start(t, weight("ram", "ssd", mapped))
@@ -241,4 +250,16 @@ func TestRunWarmStart(t *testing.T) {
 			t.Errorf("%q, %q", r.WarmStart, r.Drift)
 		}
 	})
+}
+
+// wantEntry looks for an entry in the manifest of a run that has been closed.
+func wantEntry(t *testing.T, s *saved, entry string) {
+	t.Helper()
+	b, err := os.ReadFile(s.manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), entry) {
+		t.Errorf("the manifest does not have\n%s\nbut %s", entry, regexp.MustCompile(`(?s)id=lm_head.weight.*?\n\n`).Find(b))
+	}
 }

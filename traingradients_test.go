@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia"
 	"atenia/train"
 )
 
@@ -58,6 +59,37 @@ func TestTrainGradients(t *testing.T) {
 			t.Errorf("the timeline does not have %q for %+v", want, d)
 		}
 	}
+	traces := decisionsOf(t, o.Decisions, "autograd")
+	if len(traces) != len(nodes) {
+		t.Errorf("%d traces of %d nodes", len(traces), len(nodes))
+	}
+	t.Run("AG-4", func(t *testing.T) { // the trace has each gradient's way
+		applied := 0
+		for i, d := range traces {
+			if d.Target != "Cpu" || d.Rule != "AsRequested" || d.Reason != "as the forward pass" || d.Evaluated[0] != "requested Cpu" || len(d.Evaluated) <= len(nodes[i].Inputs.Grads) {
+				t.Fatalf("trace %d: %+v", i, d)
+			}
+			for _, g := range nodes[i].Inputs.Grads {
+				if g.Tier == "Ssd" {
+					applied++
+					if want := "Applied " + g.ID + ": Ssd to Ram"; !slices.Contains(d.Evaluated, want) {
+						t.Errorf("trace %d does not have %q: %q", i, want, d.Evaluated)
+					}
+				}
+			}
+		}
+		if applied == 0 {
+			t.Error("no gradient was moved")
+		}
+		log, err := os.Open(o.Decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		if r, err := atenia.Replay(log, ""); err != nil || len(r.Differences) > 0 || r.Records != len(nodes)+len(traces) {
+			t.Errorf("%v: %+v", err, r)
+		}
+	})
 	t.Run("AG-3", func(t *testing.T) {
 		n := 0
 		for i, d := range nodes {

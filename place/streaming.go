@@ -83,6 +83,9 @@ type Resumed struct {
 	Reused    int      // tokens of prompts that were not computed again, so far
 	Leftovers int      // files that killed processes had left, and that were removed
 	Ignored   string   // what was not used, and why; "" if all was
+	// NotDurable are the tensors of the checkpoint that was saved when the model was
+	// closed whose bytes no restore will find, each with why.
+	NotDurable []string
 
 	Line string // that says all of it
 }

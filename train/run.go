@@ -32,9 +32,8 @@ type Options struct {
 	// says. A snapshot that is resumed counts more. "" = none.
 	Checkpoint string
 	// Decisions is a file to which the placement of each backward pass is appended,
-	// for [atenia.Replay], and Timeline one for the order in which they ran, in lines that
-	// are the same for equal runs. They are written if the run does not fit into
-	// its memory.
+	// for [atenia.Replay], and what came of the moves of its gradients, and Timeline one for the
+	// order in which they ran, in lines that are the same for equal runs.
 	Decisions, Timeline string
 	// Started, if set, is called before the first step.
 	Started func(Subject)

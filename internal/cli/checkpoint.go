@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/cuda"
 	"atenia/internal/spelling"
+	"atenia/internal/store/blob"
 
 	"github.com/spf13/cobra"
 )
@@ -75,7 +77,10 @@ func (a *call) save() *cobra.Command {
 		Use:   "save [MODEL] DIR",
 		Short: "Save a checkpoint of a model or of a cache",
 		Long: "Save a checkpoint of all tensors of MODEL, or of the tensors in the cache without MODEL. Bytes that the\n" +
-			"cache already has are not written again. An earlier checkpoint stays valid until the new one is complete.\n\n" +
+			"cache already has are not written again. An earlier checkpoint stays valid until the new one is complete. If the\n" +
+			"cache has other bytes of a tensor, such as those of an earlier version of MODEL, nothing is replaced: say\n" +
+			"--overwrite, or name another DIR or --cache. Bytes that a checkpoint needs stay with --overwrite, too, until\n" +
+			"\"atenia checkpoint gc\" finds that no checkpoint names them.\n\n" +
 			"\"atenia run MODEL --checkpoint DIR\" continues from it. With --in-place the bytes stay in the model's files,\n" +
 			"which must stay where they are then.",
 		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint save saved --cache old/cache",
@@ -84,6 +89,7 @@ func (a *call) save() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&ram, "ram", "", "place tensors in RAM up to this size, such as 4GiB, and the others on the SSD")
 	f.BoolVar(&s.InPlace, "in-place", false, "with MODEL: refer to its files instead of copying tensors to the cache")
+	f.BoolVar(&s.Overwrite, "overwrite", false, "with MODEL: replace other bytes that the cache has of a tensor and that no checkpoint needs")
 	f.Uint64Var(&s.Created, "created", 0, "creation time to record, in seconds since 1970 (0 = now)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.Changed("ram") {
@@ -104,6 +110,9 @@ func (a *call) save() *cobra.Command {
 			return err
 		}
 		r, err := dir.Save(c.Context(), s)
+		if errors.Is(err, blob.ErrExists) {
+			return fmt.Errorf("%w; nothing was replaced: name another DIR or --cache, or say --overwrite", err)
+		}
 		if err != nil {
 			return err
 		}

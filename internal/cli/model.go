@@ -195,6 +195,11 @@ func (m *modelFlags) finish(a *app, model *atenia.Model, err *error) {
 		}
 	}
 	e := unkept(warn, model.Close(), stateFolder())
+	if r, ok := model.Checkpoint(); ok {
+		for _, why := range r.NotDurable {
+			fmt.Fprintf(warn, "atenia: checkpoint %s: not durable: %s\n", r.Dir, why)
+		}
+	}
 	if *err == nil {
 		*err = e
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,5 +218,95 @@ func TestResumedEpisode(t *testing.T) {
 	}
 	if learned := run(learning + "3"); !strings.Contains(learned, ";drift=1") {
 		t.Errorf("no drift in %s of\n%s", learned, edited[:min(len(edited), 600)])
+
+// "checkpoint save" replaces no bytes that the cache has of another model, unless it is
+// told to; what a checkpoint needs stays then, too.
+func TestCheckpointTaken(t *testing.T) {
+	model, dir := storyFile(t), filepath.Join(t.TempDir(), "saved")
+	cache := filepath.Join(dir, "cache")
+	cliCall(t, "checkpoint", "save", model, dir)
+	cliCall(t, "checkpoint", "save", model, dir) // the same bytes are no other ones
+	b, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-2] ^= 1
+	if err := os.WriteFile(model, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{dir, filepath.Join(t.TempDir(), "other")} {
+		var out, errw bytes.Buffer
+		args := []string{"checkpoint", "save", model, to, "--cache", cache}
+		if code := Main(args, strings.NewReader(""), &out, &errw); code != command.Failure || !strings.Contains(errw.String(), "already exists; nothing was replaced: name another DIR or --cache, or say --overwrite") {
+			t.Fatalf("exit %d: %s%s", code, out.String(), errw.String())
+		}
+		cliCall(t, "checkpoint", "verify", dir)
+		if out := cliCall(t, append(args, "--overwrite")...); !strings.Contains(string(out), "1 written to the cache") {
+			t.Errorf("%s", out)
+		}
+		cliCall(t, "checkpoint", "verify", dir)
+		cliCall(t, "checkpoint", "verify", to, "--cache", cache)
+		b[len(b)-2] ^= 2 // the next one is another again
+		if err := os.WriteFile(model, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A checkpoint that is damaged can be saved over.
+func TestCheckpointMended(t *testing.T) {
+	model, dir := storyFile(t), filepath.Join(t.TempDir(), "saved")
+	cliCall(t, "checkpoint", "save", model, dir)
+	bins, err := filepath.Glob(filepath.Join(dir, "cache", "tensor", "*norm*.bin"))
+	if err != nil || len(bins) == 0 {
+		t.Fatal(bins, err)
+	}
+	if err := errors.Join(os.Remove(bins[0]), os.Truncate(filepath.Join(dir, checkpoint.Name), 100)); err != nil {
+		t.Fatal(err)
+	}
+	if out := cliCall(t, "checkpoint", "save", model, dir); !strings.Contains(string(out), "1 written to the cache") {
+		t.Errorf("%s", out)
+	}
+	cliCall(t, "checkpoint", "verify", dir)
+}
+
+// A run says which tensors of its checkpoint have no bytes that a restore would find, and
+// refers to the model's file for those that the cache has lost.
+func TestResumeNotDurable(t *testing.T) {
+	model, dir := storyFile(t), filepath.Join(t.TempDir(), "saved")
+	cliCall(t, "checkpoint", "save", model, dir)
+	c, err := blob.OpenCache(filepath.Join(dir, "cache"), blob.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Put(blob.Tensor, "tensor:extra:len5", []byte("extra"), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	cliCall(t, "checkpoint", "save", dir) // of the cache, so that it has one more
+	saved, err := checkpoint.Read(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var weight *blob.Info
+	for i := range saved.Entries {
+		e := &saved.Entries[i]
+		if info, err := c.Stat(e.Blob.Kind, e.Blob.Key); err == nil && weight == nil && e.ID != "extra" {
+			weight = &info
+		}
+	}
+	if err := errors.Join(c.Delete(blob.Tensor, "tensor:extra:len5"), os.Remove(weight.Path)); err != nil {
+		t.Fatal(err)
+	}
+	_, said, code := resumed(t, model, resumePrompt, dir)
+	if code != command.OK || strings.Count(said, "not durable: ") != 1 || !strings.Contains(said, "not durable: extra: the cache has no bytes of it") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	var out, errw bytes.Buffer
+	if code := Main([]string{"checkpoint", "verify", dir}, strings.NewReader(""), &out, &errw); code != command.BadResult || !strings.Contains(out.String(), ", 1 bad") || !strings.Contains(out.String(), `"extra"`) {
+		t.Errorf("exit %d: %s%s", code, out.String(), errw.String())
+	}
+	_, said, code = resumed(t, "atenia-story", resumePrompt, filepath.Join(t.TempDir(), "new"))
+	if code != command.OK || strings.Contains(said, "not durable") {
+		t.Errorf("the embedded model: exit %d: %s", code, said)
 	}
 }

@@ -64,7 +64,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 // memoryFlags adds the flags of runs that do not fit into memory.
 func (a *runTraining) memoryFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.budget, "budget", "", "memory of the process, as `ram=SIZE`: what does not fit is kept in files (default: what other programs leave)")
-	f.StringVar(&a.decisions, "decisions", "", "append where each backward pass ran, and why, to `FILE`, for \"atenia replay\"")
+	f.StringVar(&a.decisions, "decisions", "", "append where each backward pass ran, why, and what became of its gradients, to `FILE`, for \"atenia replay\"")
 	f.StringVar(&a.timeline, "timeline", "", "append the order of backward passes to `FILE`")
 }
 

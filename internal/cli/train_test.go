@@ -418,3 +418,33 @@ func TestTakenFolder(t *testing.T) {
 		t.Error("the refused training changed the folder")
 	}
 }
+
+// TestTrainDecisions: a training in memory records where its backward passes ran, too, and
+// "atenia replay" reproduces that. The result is that of a training without a log.
+func TestTrainDecisions(t *testing.T) {
+	config := prepare(t)
+	dir := filepath.Dir(config)
+	log, lines := filepath.Join(dir, "decisions"), filepath.Join(dir, "timeline")
+	for _, args := range [][]string{{}, {"--out", filepath.Join(dir, "logged"), "--decisions", log, "--timeline", lines}} {
+		if out, err := execute(t.Context(), append([]string{config, "--steps", "2"}, args...)...); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	read := func(name ...string) string {
+		b, err := os.ReadFile(filepath.Join(name...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	traces := strings.Count(read(log), `"component":"autograd","rule":"AsRequested"`)
+	if n := strings.Count(read(lines), "AUTOGRAD node="); traces < 4 || n != traces || !strings.Contains(read(log), "Skipped model.layers.1: already in target tier") {
+		t.Errorf("%d traces and %d lines: %.600s", traces, n, read(log))
+	}
+	if out := cliCall(t, "replay", log); !strings.Contains(string(out), fmt.Sprint(2*traces)) {
+		t.Errorf("%s", out)
+	}
+	if read(dir, "out", "model.safetensors") != read(dir, "logged", "model.safetensors") {
+		t.Error("the log changed the model")
+	}
+}

@@ -274,6 +274,9 @@ func (e *Engine) Resumed() *Resumption {
 	}
 	r := e.resume.Resumption
 	r.Reused = int(e.resume.reused.Load())
+	if lost := e.resume.lost.Load(); lost != nil {
+		r.NotDurable = *lost
+	}
 	return &r
 }
 

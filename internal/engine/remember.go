@@ -133,16 +133,29 @@ func (r *resume) save(ctx context.Context, e *Engine) error {
 	}
 	model := *r.model
 	model.Sequences = k.seqs
-	if _, err := checkpoint.Save(ctx, r.Dir, r.m, k.created, checkpoint.SaveOptions{Model: &model}); err != nil {
+	saved, err := checkpoint.Save(ctx, r.Dir, r.m, k.created, checkpoint.SaveOptions{Model: &model, Materialize: true, Writer: k.w})
+	if err != nil {
 		return err
 	}
-	k.w.Forget()
+	r.notDurable(saved.NotDurable)
 	for _, id := range gone { // no manifest names them; what stays is found by "checkpoint gc"
 		if b := r.old[id].Blob; b != nil {
 			_ = r.cache.Delete(b.Kind, b.Key)
 		}
 	}
 	return nil
+}
+
+// notDurable keeps what a save said of tensors whose bytes no restore will find.
+// Those of a model that is part of the program are in every program.
+func (r *resume) notDurable(list []checkpoint.NotDurable) {
+	var out []string
+	for _, n := range list {
+		if _, ours := r.files.Tensor(n.ID); !ours || r.plan.path != embedded.Name {
+			out = append(out, fmt.Sprintf("%s: %s", n.ID, n.Why))
+		}
+	}
+	r.lost.Store(&out)
 }
 
 // A keeper gathers the conversations of a save.
@@ -227,7 +240,7 @@ func (k *keeper) write(id string, pages [][]byte) error {
 		for _, p := range pages {
 			k.buf = append(k.buf, p...)
 		}
-		if err := k.w.Put(id, b, k.buf, blob.Options{Created: k.created, Overwrite: true}); err != nil {
+		if err := k.w.Put(id, b, k.buf, blob.Options{Created: k.created, Overwrite: k.r.cut[id]}); err != nil {
 			return err
 		}
 	}
@@ -242,8 +255,8 @@ func (k *keeper) carry(s checkpoint.Sequence) {
 		return
 	}
 	for _, p := range s.Parts {
-		if k.r.cut[p.ID] {
-			return
+		if e := k.r.old[p.ID]; k.r.cut[p.ID] || e == nil || e.Blob == nil || !k.r.cache.Exists(e.Blob.Kind, e.Blob.Key) {
+			return // without this part it would be computed again
 		}
 	}
 	for _, p := range s.Parts {
@@ -278,12 +291,16 @@ func (r *resume) weights(e *Engine) error {
 			}
 		}
 	}
+	planned := map[string]checkpoint.Decision{}
+	for _, d := range r.planned {
+		planned[d.ID] = d
+	}
 	for _, id := range r.order() {
 		t, _ := r.files.Tensor(id)
 		in, n := intents[id], uint64(len(t.View.Data))
 		var err error
 		switch old := r.old[id]; {
-		case old != nil && old.Blob != nil:
+		case old != nil && old.Blob != nil && r.cache.Exists(old.Blob.Kind, old.Blob.Key): // else the model's file has it
 			err = r.m.RegisterLazy(id, n, in.at, old.Blob.Kind, old.Blob.Key)
 		case r.plan.path == embedded.Name: // every program has its bytes
 			err = r.m.Register(id, n, in.at)
@@ -296,9 +313,21 @@ func (r *resume) weights(e *Engine) error {
 		if old := r.old[id]; old != nil && old.Hint.Desired != nil && *old.Hint.Desired == memory.VRAM {
 			in.hint.Desired = old.Hint.Desired // for a machine that has a device
 		}
+		if d, ok := planned[id]; ok && d.Action != checkpoint.Keep {
+			in.hint.Summary = warmSummary(d, in.at)
+		}
 		r.m.SetHint(id, in.hint)
 	}
 	return nil
+}
+
+// warmSummary returns the plan summary of a tensor that a warm start wanted elsewhere: its
+// reason, and where the tensor is if that did not come true.
+func warmSummary(d checkpoint.Decision, at memory.Tier) string {
+	if d.To != nil && *d.To != at {
+		return fmt.Sprintf("%s; not followed: it is in %v", d.Reason, at)
+	}
+	return d.Reason
 }
 
 // intentOf returns the tier of a weight, the one it is wanted in, and why.

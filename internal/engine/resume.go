@@ -37,6 +37,9 @@ type Resumption struct {
 	Reused    int // tokens of prompts that were not computed again, so far
 	Leftovers int // files and entries of killed saves that were removed
 	Ignored   string
+	// NotDurable are the tensors of the saved checkpoint whose bytes no restore will
+	// find, each with why; known once the engine has stopped.
+	NotDurable []string
 }
 
 // String returns the resumption in one line.
@@ -74,6 +77,7 @@ type resume struct {
 	followed map[string]bool              // weights in the tier that the checkpoint wanted
 	planned  []checkpoint.Decision        // of the warm start
 	reused   atomic.Int64                 // tokens
+	lost     atomic.Pointer[[]string]     // NotDurable; nil before a save
 	loading  sync.Mutex                   // held while pages are read
 	saved    bool                         // no more pages are read: what the cache has is about to change
 	cut      map[string]bool              // parts that could not be read

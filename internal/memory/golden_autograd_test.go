@@ -30,7 +30,7 @@ func runAutograd(t *testing.T, c *goldenCase) {
 	if c.Fn == "execute_backward" {
 		err = decide.ExecuteBackward(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
 	} else {
-		traces, err = decide.ExecuteBackwardTraced(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
+		traces, err = (&decide.Recorder{}).ExecuteBackward(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
 	}
 	if err != nil || len(traces) != len(want.Trace) {
 		t.Fatalf("%d traces, %v, want %d", len(traces), err, len(want.Trace))

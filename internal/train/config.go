@@ -7,6 +7,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
+	"atenia/internal/train/offload"
 )
 
 // The kinds of failure, for errors.Is.
@@ -59,6 +60,7 @@ type Config struct {
 	// Paging, if not nil, keeps the state in files like Offload, and parameters and
 	// gradients, too. It does not imply BF16.
 	Paging *Paging
+	Log    *offload.Log // of the placement of backward passes; nil = none
 
 	EvalEvery   int     // steps between evaluations
 	EvalBatches int     // held-out batches per evaluation, from the start; default 8

@@ -250,6 +250,9 @@ func (r *run) stepFiles(ctx context.Context, rate, scale float64) error {
 	if r.pager != nil {
 		r.moved, r.waited = r.moved+r.pager.Moved, r.waited+r.pager.Waited
 		r.pager.Moved, r.pager.Waited = 0, 0
+		for _, why := range r.pager.Failures() {
+			r.cfg.Watch(Event{Note: "a gradient was read where it is: " + why})
+		}
 		if r.paused.Batches > 0 {
 			return r.unpause()
 		}

@@ -47,7 +47,6 @@ type Paging struct {
 	Gradients int64
 	// ChunkBytes is how much of the state is read at once; 0 is 16 MiB.
 	ChunkBytes int
-	Log        *offload.Log // of the placement of backward passes; nil = none
 }
 
 // interruptedName is the note about a step that was stopped between batches.
@@ -117,7 +116,7 @@ func (r *run) openPager(l Pageable) (err error) {
 	reads, needed := l.Blocks()
 	cfg := offload.PagedConfig{
 		State: r.offload.state, Needed: needed, BF16: r.cfg.BF16, Account: r.cfg.Paging.Account, Norm: r.meter,
-		Dir: filepath.Join(r.cfg.Dir, stateFolder), FS: r.cfg.FS, Log: r.cfg.Paging.Log,
+		Dir: filepath.Join(r.cfg.Dir, stateFolder), FS: r.cfg.FS, Log: r.cfg.Log,
 	}
 	at, left := map[*Param]int{}, r.cfg.Paging.Gradients
 	for g := range r.offload.groups {

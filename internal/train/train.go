@@ -40,8 +40,9 @@ type run struct {
 	masters  []*Param // the parameters stepped: the same, or float32 copies
 	opt      *grad.Optimizer[float32]
 	meter    *grad.Norm[float32]
-	offload  *offloaded     // nil: the state is in memory
-	pager    *offload.Pager // nil: the parameters are in memory
+	offload  *offloaded        // nil: the state is in memory
+	pager    *offload.Pager    // nil: the parameters are in memory
+	resident *offload.Resident // asks where backward passes run whose gradients are in memory; nil: nothing is recorded
 	index    map[*Param]int
 	paused   interrupted   // step to continue
 	moved    int64         // bytes of files that the step has read and written
@@ -70,6 +71,14 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.recordBackward(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if r.resident != nil {
+			err = errors.Join(err, r.resident.Close())
+		}
+	}()
 	if r.log, err = openLog(r.cfg.FS, filepath.Join(r.cfg.Dir, MetricsFile), r.place.Step); err != nil {
 		return nil, err
 	}
@@ -106,6 +115,20 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 		return nil, err
 	}
 	return r.report(), r.takeBest()
+}
+
+// recordBackward makes the record of the backward passes of a run whose gradients are
+// in memory. Those of others are recorded where they are moved, by the pager.
+func (r *run) recordBackward() (err error) {
+	if r.cfg.Log == nil || r.pager != nil {
+		return nil
+	}
+	var layers []offload.Layer
+	for _, g := range groups(r.params) {
+		layers = append(layers, g.Layer)
+	}
+	r.resident, err = offload.NewResident(r.cfg.Log, layers)
+	return err
 }
 
 // stopped saves the run where it is when ctx has ended.
@@ -335,6 +358,11 @@ func (r *run) gradients(ctx context.Context, counted int) (loss, norm float64, e
 			r.pager.Expect(ctx, true, i == last)
 		} else if r.offload != nil && ctx.Err() != nil {
 			return 0, 0, ctx.Err()
+		}
+		if r.resident != nil {
+			if err := r.resident.Backward(); err != nil {
+				return 0, 0, err
+			}
 		}
 		share := float64(n) / float64(counted)
 		l, err := r.learner.Backward(&r.batches[i], share)

@@ -75,7 +75,7 @@ func TestVerify(t *testing.T) {
 	}
 	// Saving again writes missing and stale bytes. It does not read bytes that
 	// the cache lists.
-	if s, err = f.Save(t.Context(), Saving{Model: model(t, "llama-q4_k_m.gguf"), Created: 2}); err != nil {
+	if s, err = f.Save(t.Context(), Saving{Model: model(t, "llama-q4_k_m.gguf"), Created: 2, Overwrite: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := statuses(t, f); s.Written != 2 || got[Damaged] != 1 || got[Good] != s.Tensors-1 {
@@ -102,7 +102,7 @@ func TestReplaceAndCollect(t *testing.T) {
 		if err := os.WriteFile(first, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.Save(t.Context(), Saving{Model: first, Created: created})
+		s, err := f.Save(t.Context(), Saving{Model: first, Created: created, Overwrite: true})
 		if err != nil {
 			t.Fatal(err)
 		}

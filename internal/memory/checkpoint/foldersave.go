@@ -27,6 +27,9 @@ type Saving struct {
 	Created uint64 // seconds since 1970; 0 = now
 	// InPlace leaves the bytes in the model's files and refers to them there.
 	InPlace bool
+	// Overwrite replaces other bytes that the cache has of a tensor and that no
+	// checkpoint names. Without it they are an error, [blob.ErrExists].
+	Overwrite bool
 }
 
 // SetRAM reads a size such as "4GiB".
@@ -85,29 +88,23 @@ func (f *Folder) save(ctx context.Context, s Saving) (*FolderSaved, error) {
 	if s.Created == 0 {
 		s.Created = uint64(max(0, time.Now().Unix()))
 	}
-	named, err := namedBlobs(f.dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &FolderSaved{}, named: named}
-	sv.w = NewWriter(f.dir, f.cache, nil)
-	defer sv.w.Abort()
+	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &FolderSaved{}}
 	source := sv.fromModel
 	if s.Model == "" {
 		source = sv.fromCache
 	}
-	if err := source(ctx); err != nil {
-		return nil, err
+	err := source(ctx)
+	var saved *Saved
+	if err == nil {
+		saved, err = Save(ctx, f.dir, sv.m, s.Created, SaveOptions{Model: sv.model, Materialize: true, Copy: !s.InPlace, Overwrite: s.Overwrite})
 	}
-	if err := sv.w.Commit(); err != nil {
-		return nil, err
+	if sv.files != nil { // its tensors are mapped from them
+		err = errors.Join(err, sv.files.Close())
 	}
-	saved, err := Save(ctx, f.dir, sv.m, s.Created, SaveOptions{Model: sv.model})
 	if err != nil {
 		return nil, err
 	}
-	sv.w.Forget()
-	sv.out.Tensors, sv.out.NotDurable = len(saved.Manifest.Entries), append([]NotDurable{}, saved.NotDurable...)
+	sv.out.Tensors, sv.out.Written, sv.out.NotDurable = len(saved.Manifest.Entries), saved.Written, append([]NotDurable{}, saved.NotDurable...)
 	return sv.out, nil
 }
 
@@ -117,10 +114,9 @@ type saver struct {
 	s     Saving
 	m     *memory.Manager
 	out   *FolderSaved
-	ram   uint64        // bytes placed in RAM
-	named map[Blob]bool // by the checkpoint that is replaced
-	w     *Writer
-	model *Model // nil without one
+	ram   uint64            // bytes placed in RAM
+	files *file.Description // of the model; nil without one
+	model *Model            // nil without one
 }
 
 func (sv *saver) fromModel(ctx context.Context) error {
@@ -132,9 +128,8 @@ func (sv *saver) fromModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	sv.model = ModelOf(d)
-	if err := sv.w.Fits(sv.missing(d)); err != nil {
+	sv.files, sv.model = d, ModelOf(d)
+	if err := NewWriter(sv.f.dir, sv.f.cache, nil).Fits(sv.missing(d)); err != nil {
 		return err
 	}
 	for i := range d.Tensors {
@@ -163,37 +158,13 @@ func (sv *saver) missing(d *file.Description) (bytes int64) {
 	return bytes
 }
 
-// tensor saves a tensor of the model's files.
+// tensor registers a tensor by where its bytes are in the model's files.
 func (sv *saver) tensor(ctx context.Context, t *file.Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	n := uint64(len(t.View.Data))
-	if sv.s.InPlace {
-		return sv.m.RegisterLazyFile(t.Name, n, sv.place(t.Name, n), memory.Source{Path: PathOf(t), Offset: t.Offset})
-	}
-	b, err := sv.keep(t.Name, t.View.Data)
-	if err != nil {
-		return err
-	}
-	return sv.m.RegisterLazy(t.Name, n, sv.place(t.Name, n), b.Kind, b.Key)
-}
-
-// keep makes bytes an entry of the cache, beside the one that the checkpoint
-// which is replaced names, if that has others.
-func (sv *saver) keep(id string, data []byte) (Blob, error) {
-	b := (&Entry{ID: id, Bytes: uint64(len(data))}).DefaultBlob()
-	hash := blob.HashOf(data)
-	for _, b := range []Blob{b, b.Of(hash)} {
-		if info, err := sv.f.cache.Stat(b.Kind, b.Key); err == nil && info.Hash == hash {
-			return b, nil
-		}
-	}
-	if sv.named[b] {
-		b = b.Of(hash)
-	}
-	sv.out.Written++
-	return b, sv.w.Put(id, b, data, blob.Options{Created: sv.s.Created, Overwrite: true})
+	return sv.m.RegisterLazyFile(t.Name, n, sv.place(t.Name, n), memory.Source{Path: PathOf(t), Offset: t.Offset, View: t.View.Data})
 }
 
 // place decides where a tensor is: in RAM, or on the SSD when RAM is full.

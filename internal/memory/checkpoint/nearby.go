@@ -81,13 +81,22 @@ func registered(c *blob.Cache, fsys durable.FS) (dirs []string, path string, err
 // one in the folder around it, and those registered. A folder that is gone
 // refers to nothing; a manifest that cannot be read is an error, because nothing
 // may be removed that it could name.
-func Nearby(c *blob.Cache, fsys durable.FS) (map[Blob]bool, error) {
+func Nearby(c *blob.Cache, fsys durable.FS) (map[Blob]bool, error) { return nearby(c, fsys, "") }
+
+// nearby is [Nearby] without the checkpoint in a directory.
+func nearby(c *blob.Cache, fsys durable.FS, but string) (map[Blob]bool, error) {
+	if abs, err := filepath.Abs(but); but != "" && err == nil {
+		but = abs
+	}
 	dirs, _, err := registered(c, durable.Default(fsys))
 	if err != nil {
 		return nil, err
 	}
 	named := map[Blob]bool{}
 	for _, dir := range append(dirs, around(c)) {
+		if dir == but {
+			continue
+		}
 		m, err := Read(dir, fsys)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -21,8 +21,17 @@ type SaveOptions struct {
 	// Materialize writes the bytes that the persistent cache lacks or has in an
 	// older version, before the manifest. Without it only the manifest is written.
 	Materialize bool
-	Model       *Model     // of which the tensors are; nil: unknown
-	FS          durable.FS // nil: the operating system's
+	// Copy, with Materialize, also writes the bytes that are mapped from a model's
+	// file. Without it the checkpoint refers to the file.
+	Copy bool
+	// Overwrite, with Copy, replaces other bytes that the cache has of a tensor and
+	// that no checkpoint names. Without it they are [blob.ErrExists].
+	Overwrite bool
+	// Writer has written entries for this save already; nil: none were. With it the
+	// folder of the checkpoint and the file system are its own.
+	Writer *Writer
+	Model  *Model     // of which the tensors are; nil: unknown
+	FS     durable.FS // nil: the operating system's
 }
 
 // A Saved is the result of a save.
@@ -46,14 +55,15 @@ type NotDurable struct {
 // overwritten; new bytes go to entries beside them. created is in seconds since
 // 1970.
 func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
-	named, err := namedBlobs(dir, o.FS)
-	if err != nil {
+	if _, err := namedBlobs(dir, o.FS); err != nil { // what it refers to must not be overwritten
 		return nil, err
 	}
-	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named}
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, o: o}
 	if o.Materialize && m.Cache() != nil {
-		s.w = NewWriter(dir, m.Cache(), o.FS)
-		defer s.w.Abort()
+		if s.w = o.Writer; s.w == nil {
+			s.w = NewWriter(dir, m.Cache(), o.FS)
+			defer s.w.Abort()
+		}
 	}
 	for _, id := range m.IDs() {
 		if err := ctx.Err(); err != nil {
@@ -88,9 +98,9 @@ func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o 
 // A saving is a save in progress.
 type saving struct {
 	Saved
-	m     *memory.Manager
-	w     *Writer       // nil: no bytes are written
-	named map[Blob]bool // by the checkpoint being replaced
+	m *memory.Manager
+	w *Writer // nil: no bytes are written
+	o SaveOptions
 }
 
 // namedBlobs returns the cache entries that the checkpoint in a folder refers to: none
@@ -175,6 +185,22 @@ func writeAll(fsys durable.FS, dir string, files []beside) (err error) {
 	return fsys.SyncDir(dir)
 }
 
+// Remove removes the checkpoint in a directory, if there is one: its manifest and the
+// files beside it, not the bytes in the cache.
+func Remove(dir string, fsys durable.FS) error {
+	fsys = durable.Default(fsys)
+	path := filepath.Join(dir, Name)
+	err := fsys.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &Error{Kind: ErrIO, Path: path, Why: "the manifest cannot be removed", Err: err}
+	}
+	removeOthers(fsys, dir, blob.Hash{})
+	return nil
+}
+
 // removeOthers removes the files of manifests that no longer exist, best effort:
 // a remaining one is harmless.
 func removeOthers(fsys durable.FS, dir string, keep blob.Hash) {
@@ -231,6 +257,9 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 	c := s.m.Cache()
 	b := e.DefaultBlob()
 	if src, ok := s.m.LazyFile(e.ID); ok {
+		if s.w != nil && s.o.Copy && src.View != nil {
+			return "", s.keep(e, b, src.View, blob.Options{Overwrite: s.o.Overwrite})
+		}
 		e.Source = &src
 		return "", nil
 	}
@@ -267,15 +296,21 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 		e.Hash = blob.Hash{}
 		return why, nil
 	}
-	if s.named[b] {
-		b = b.Of(e.Hash)
+	return "", s.keep(e, b, l.lease.Bytes, blob.Options{Overwrite: true, Version: r.Version})
+}
+
+// keep makes the bytes of an entry those of the cache.
+func (s *saving) keep(e *Entry, b Blob, data []byte, o blob.Options) error {
+	o.Created = s.Manifest.Created
+	b, written, err := s.w.keep(e.ID, b, data, o)
+	if err != nil {
+		return err
 	}
-	if err := s.w.Put(e.ID, b, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
-		return "", err
+	if written {
+		s.Written++
 	}
-	e.Blob = &b
-	s.Written++
-	return "", nil
+	e.Blob, e.Hash = &b, blob.HashOf(data)
+	return nil
 }
 
 // storedHash returns the hash of an entry's bytes. It reads them only if no

@@ -28,9 +28,10 @@ type Writer struct {
 	dir   string
 	cache *blob.Cache
 	fsys  durable.FS
-	batch *blob.Batch  // nil: nothing is waiting to be committed
-	log   durable.File // the journal; nil before the first put
-	bytes int          // in the batch
+	batch *blob.Batch   // nil: nothing is waiting to be committed
+	log   durable.File  // the journal; nil before the first put
+	bytes int           // in the batch
+	named map[Blob]bool // by checkpoints; nil until it is needed
 }
 
 // batchBytes is the size from which a batch is committed, so that a save that is
@@ -66,6 +67,53 @@ func (w *Writer) Put(id string, b Blob, data []byte, o blob.Options) error {
 		return w.Commit()
 	}
 	return nil
+}
+
+// keep makes bytes of a tensor an entry of the cache, b or one beside it, and
+// returns which, and whether it had to be written: bytes that the cache has
+// already are not. Other bytes in b are [blob.ErrExists], unless o.Overwrite
+// says that they may go. What a checkpoint names, the one that is replaced among
+// them, stays in any case: the new bytes go beside it then.
+func (w *Writer) keep(id string, b Blob, data []byte, o blob.Options) (at Blob, written bool, err error) {
+	hash := blob.HashOf(data)
+	if storedHash(w.cache, b) == hash {
+		return b, false, nil
+	}
+	beside := b.Of(hash)
+	if storedHash(w.cache, beside) == hash {
+		return beside, false, nil
+	}
+	if !o.Overwrite && storedHash(w.cache, b) != (blob.Hash{}) {
+		err := &blob.CacheError{Reason: blob.ErrExists, Kind: b.Kind, Key: b.Key}
+		return b, false, &Error{Kind: ErrOther, Path: w.cache.Root(), ID: id, Why: "the cache has other bytes of it", Err: err}
+	}
+	named, err := w.needed()
+	if err != nil {
+		return b, false, err
+	}
+	if named[b] {
+		b = beside
+	}
+	o.Overwrite = true // what is there now is damaged, or may go
+	return b, true, w.Put(id, b, data, o)
+}
+
+// needed returns the entries that a checkpoint needs which the writer knows of.
+func (w *Writer) needed() (map[Blob]bool, error) {
+	if w.named != nil {
+		return w.named, nil
+	}
+	named, err := nearby(w.cache, w.fsys, w.dir)
+	if err != nil {
+		return nil, err
+	}
+	own, err := namedBlobs(w.dir, w.fsys)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(named, own)
+	w.named = named
+	return named, nil
 }
 
 // begin begins a batch and, before the first one, the journal.
@@ -179,15 +227,10 @@ func (w *Writer) undo() (removed []string, err error) {
 	if err != nil {
 		return nil, &Error{Kind: ErrIO, Path: path, Why: "the journal cannot be read", Err: err}
 	}
-	named, err := Nearby(w.cache, w.fsys)
+	named, err := w.needed()
 	if err != nil {
 		return nil, err
 	}
-	ownNames, err := namedBlobs(w.dir, w.fsys)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(named, ownNames)
 	ours := false
 	for line := range strings.Lines(string(text)) {
 		kind, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

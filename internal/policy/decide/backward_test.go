@@ -174,7 +174,7 @@ func TestTrace(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := manager(t, c.device, nil, c.at)
 			var lines lane.Lines
-			got, err := ExecuteBackwardTraced(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, []BackwardNode{c.node}, true)
+			got, err := (&Recorder{}).ExecuteBackward(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, []BackwardNode{c.node}, true)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -205,7 +205,7 @@ func TestCancelled(t *testing.T) {
 	if err := ExecuteBackward(ctx, timeline, m, nodes, true); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := ExecuteBackwardTraced(ctx, timeline, m, nodes, true); !errors.Is(err, context.Canceled) {
+	if _, err := (&Recorder{}).ExecuteBackward(ctx, timeline, m, nodes, true); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	nodes[0].Forward = OnCPU

@@ -63,30 +63,38 @@ type BackwardTrace struct {
 	Moves     []BackwardRecord `json:"moves"`
 }
 
-// ExecuteBackwardTraced is [ExecuteBackward] with a record of every step. It tries all gradients
-// of a node before it degrades the node to the processor.
-func ExecuteBackwardTraced(ctx context.Context, t *lane.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) ([]BackwardTrace, error) {
-	traces := make([]BackwardTrace, 0, len(nodes))
-	for i := range nodes {
-		n := &nodes[len(nodes)-1-i]
-		tr := n.trace(ctx, m, gpu)
-		if err := ctx.Err(); err != nil {
-			return traces, err
-		}
-		t.Submit(n.task(tr.Final))
-		fallback := 0
-		if tr.Final != tr.Requested {
-			fallback = 1
-		}
-		t.Linef("AUTOGRAD node=%d target=%s moves=%d fallback=%d", n.ID, tr.Final, len(tr.Moves), fallback)
-		traces = append(traces, tr)
+// execute brings the gradients of a node to its target and submits it.
+func (n *BackwardNode) execute(ctx context.Context, t *lane.Timeline, g gradientMover, gpu bool) (BackwardTrace, error) {
+	tr := n.trace(ctx, g, gpu)
+	if err := ctx.Err(); err != nil {
+		return tr, err
 	}
-	return traces, nil
+	t.Submit(n.task(tr.Final))
+	fallback := 0
+	if tr.Final != tr.Requested {
+		fallback = 1
+	}
+	t.Linef("AUTOGRAD node=%d target=%s moves=%d fallback=%d", n.ID, tr.Final, len(tr.Moves), fallback)
+	return tr, nil
+}
+
+// A gradientMover knows where gradients are and moves them: a manager, or the
+// record of what one did.
+type gradientMover interface {
+	Tier(id string) (memory.Tier, bool)
+	bring(ctx context.Context, id string, to memory.Tier) error
+}
+
+// managed moves the gradients of a manager.
+type managed struct{ *memory.Manager }
+
+func (m managed) bring(ctx context.Context, id string, to memory.Tier) error {
+	return move(ctx, m.Manager, id, to)
 }
 
 // trace moves the gradients of a node to its target, or degrades the node to the
 // processor.
-func (n *BackwardNode) trace(ctx context.Context, m *memory.Manager, gpu bool) BackwardTrace {
+func (n *BackwardNode) trace(ctx context.Context, m gradientMover, gpu bool) BackwardTrace {
 	requested := n.Target(gpu)
 	tr := BackwardTrace{Node: n.ID, Forward: n.Forward, Requested: requested, Final: requested, Reason: n.Reason, Moves: []BackwardRecord{}}
 	if tr.moveAll(ctx, m, n.gradients()) || requested == OnCPU {
@@ -103,7 +111,7 @@ func (n *BackwardNode) trace(ctx context.Context, m *memory.Manager, gpu bool) B
 
 // moveAll moves the gradients to the memory of the final target and records each
 // step. It reports whether all moves succeeded.
-func (tr *BackwardTrace) moveAll(ctx context.Context, m *memory.Manager, grads []Gradient) bool {
+func (tr *BackwardTrace) moveAll(ctx context.Context, m gradientMover, grads []Gradient) bool {
 	to, all := memoryOf(tr.Final), true
 	for _, g := range grads {
 		r := BackwardRecord{Kind: Skipped, ID: g.ID}
@@ -120,7 +128,7 @@ func (tr *BackwardTrace) moveAll(ctx context.Context, m *memory.Manager, grads [
 		if r.Kind == Skipped {
 			continue
 		}
-		if err := move(ctx, m, g.ID, to); err != nil {
+		if err := m.bring(ctx, g.ID, to); err != nil {
 			r, all = BackwardRecord{Kind: Failed, ID: g.ID, Reason: "error: " + err.Error()}, false
 		} else {
 			r.Kind = Applied
@@ -128,4 +136,22 @@ func (tr *BackwardTrace) moveAll(ctx context.Context, m *memory.Manager, grads [
 		tr.Moves = append(tr.Moves, r)
 	}
 	return all
+}
+
+// Failures lists the gradients that are not where the node wants them, each with its reason.
+func (tr *BackwardTrace) Failures() (out []string) {
+	for _, r := range tr.Moves {
+		if r.Kind == Failed {
+			out = append(out, r.String())
+		}
+	}
+	return out
+}
+
+// String returns the record in one line, such as "Applied layers.3: Ssd to Ram".
+func (r BackwardRecord) String() string {
+	if r.Reason != "" {
+		return fmt.Sprintf("%v %s: %s", r.Kind, r.ID, r.Reason)
+	}
+	return fmt.Sprintf("%v %s: %v to %v", r.Kind, r.ID, r.From, r.To)
 }

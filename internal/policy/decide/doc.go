@@ -94,7 +94,7 @@
 // every gradient is declared to be in VRAM. [PrepareGradients] moves the
 // gradients there or to RAM; if a move fails, the node degrades to the
 // processor. Then backward:node<id> is submitted. The outcome is a timeline;
-// [ExecuteBackwardTraced] also returns a record of every move. Neither runs the
+// [Recorder.ExecuteBackward] also returns, and records, a record of every move. Neither runs the
 // tasks it submits.
 //
 // [PersistGradients] writes gradients to the persistent cache, [WarmGradients]

@@ -91,6 +91,7 @@ func log(t testing.TB, rounds int) string {
 		r.Recommend(loop.Trainer(), c.Bucket())
 		if round >= 10 { // the log of testdata is older than such choices
 			pick(&threads, r)
+			traced(t, r, rng)
 		}
 		r.Loop(loop, Tick{Context: c, Planned: []checkpoint.Decision{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: Result{OK: true, Score: int32(rng.IntN(9))}})
 		choice := r.Choose(policy, c, "decode")
@@ -432,4 +433,26 @@ func FuzzCheck(f *testing.F) {
 		_, _ = CheckLog(bytes.NewReader(data))
 		_, _ = WhatIf(bytes.NewReader(data), "no-gpu")
 	})
+}
+
+// traced records a backward pass whose gradients are anywhere and whose moves may fail.
+func traced(t testing.TB, r *Recorder, rng *rand.Rand) {
+	t.Helper()
+	device := &memorytest.FakeVRAM{}
+	if rng.IntN(2) == 0 {
+		device.Fail = memorytest.Refuse(map[memorytest.Call][]string{memorytest.Upload: {"g1"}})
+	}
+	n := BackwardNode{ID: rng.Uint64N(9), Forward: Target(rng.IntN(3)), Reason: []string{"", "r"}[rng.IntN(2)]}
+	at := tiers{}
+	for _, id := range []string{"g0", "g1", "g2"} {
+		if rng.IntN(4) > 0 { // others are unknown to the manager
+			at[id] = []memory.Tier{memory.RAM, memory.SSD}[rng.IntN(2)]
+		}
+		n.Inputs = append(n.Inputs, Gradient{id, memory.VRAM})
+	}
+	n.Outputs = n.Inputs[:1] // one is met twice
+	_, err := r.ExecuteBackward(t.Context(), lane.NewTimeline(lane.TakeTurns, nil), manager(t.(*testing.T), device, nil, at), []BackwardNode{n}, rng.IntN(3) > 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 }

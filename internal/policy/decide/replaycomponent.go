@@ -35,6 +35,7 @@ func components() []component {
 		of("router", routeInputs.draft),
 		of("graph", graphInputs.draft),
 		of("backward", backwardInputs.draft),
+		of("autograd", traceInputs.draft),
 		of("warm_start", warmInputs.draft),
 		of("trainer", trainerInputs.draft),
 		of("autoloop", turnInputs.draft),

@@ -155,7 +155,7 @@ func (in backwardInputs) draft(*history) (record.Draft, error) {
 func (r *Recorder) Backward(n *BackwardNode, gpu bool) Target {
 	t := n.Target(gpu)
 	if r.Journal != nil {
-		in := backwardInputs{n.ID, n.Forward, append(append([]Gradient{}, n.Inputs...), n.Outputs...), gpu}
+		in := backwardInputs{n.ID, n.Forward, n.gradients(), gpu}
 		d, _ := in.draft(nil)
 		r.record("backward", in, d)
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	// those of the recipe.
 	Begin func([]*train.Param) error
 	// Decisions and Timeline are files to which the placement of backward passes is
-	// appended, of a run that does not fit into memory.
+	// appended.
 	Decisions, Timeline string
 	// Started, if not nil, is called before the first step.
 	Started func(Subject)
@@ -133,7 +133,7 @@ func run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer b.Close()
-	logged, err := b.Record(o.Decisions, o.Timeline)
+	log, logged, err := record(o.Decisions, o.Timeline)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +155,7 @@ func run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		})
 	}
 	cfg := config(r, o, p)
+	cfg.Log = log
 	if cfg.Recipe, err = r.Fixed(); err != nil {
 		return nil, err
 	}

@@ -148,12 +148,11 @@ func (b *budget) Line() string {
 	return b.plan.String()
 }
 
-// Record opens the logs of a run whose state is in files and returns a function
-// that closes them. "" is no log.
-func (b *budget) Record(decisions, timeline string) (done func() error, err error) {
-	if b.Paging == nil || decisions == "" && timeline == "" {
-		return func() error { return nil }, nil
+// record opens the logs of a run and returns a function that closes them. "" is no
+// log.
+func record(decisions, timeline string) (l *offload.Log, done func() error, err error) {
+	if decisions == "" && timeline == "" {
+		return nil, func() error { return nil }, nil
 	}
-	b.Paging.Log, done, err = offload.OpenLog(decisions, timeline)
-	return done, err
+	return offload.OpenLog(decisions, timeline)
 }

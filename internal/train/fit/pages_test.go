@@ -19,6 +19,8 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden/await"
 	"atenia/internal/machine/ledger"
+	"atenia/internal/memory/checkpoint"
+	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
@@ -209,7 +211,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	want := export(t, tinyModel(t, sizes, ModelOptions{BF16: true}), pageConfig(t, true, 0.5, 3))
 	for _, gradients := range []int64{0, 1 << 30} {
-		for _, damage := range []bool{false, true} {
+		for _, damage := range []string{"", "cut", "replaced"} {
 			cfg := pageConfig(t, true, 0.5, 3)
 			cfg.Resume = true
 			warm := 0
@@ -224,7 +226,7 @@ func TestPause(t *testing.T) {
 				l := &stopping{Model: m, left: stop, stop: cancel}
 				_, err := train.Run(ctx, cfg, l, &rows{}, &rows{})
 				cancel()
-				files, _ := filepath.Glob(filepath.Join(cfg.Dir, "state", "interrupted", "*", "*.bin"))
+				files, _ := filepath.Glob(filepath.Join(cfg.Dir, "state", "interrupted", "cache", "*", "*.bin"))
 				if err == nil {
 					dir := t.TempDir()
 					if err := m.Export(nil, dir); err != nil {
@@ -232,7 +234,7 @@ func TestPause(t *testing.T) {
 					}
 					got, _ := os.ReadFile(filepath.Join(dir, "model.safetensors"))
 					if !bytes.Equal(got, want) {
-						t.Errorf("gradients %d, damaged %v: the models differ", gradients, damage)
+						t.Errorf("gradients %d, damaged %q: the models differ", gradients, damage)
 					}
 					if len(files) > 0 || warm == 0 {
 						t.Errorf("gradients %d: %d stops inside of steps, %d files are left", gradients, warm, len(files))
@@ -247,10 +249,9 @@ func TestPause(t *testing.T) {
 				}
 				if len(files) > 0 {
 					warm++
-					if damage {
-						if err := os.Truncate(files[0], 10); err != nil {
-							t.Fatal(err)
-						}
+					wantChecked(t, filepath.Join(cfg.Dir, "state", "interrupted"), len(files))
+					if err := spoil(filepath.Join(cfg.Dir, "state", "interrupted"), files[0], damage); err != nil {
+						t.Fatal(err)
 					}
 				}
 				if err := m.Close(); err != nil {
@@ -259,6 +260,60 @@ func TestPause(t *testing.T) {
 			}
 		}
 	}
+}
+
+// wantChecked inspects and verifies the checkpoint of an interrupted step as
+// "atenia checkpoint" does: it has so many gradients, and nothing else.
+func wantChecked(t *testing.T, dir string, gradients int) {
+	t.Helper()
+	f, err := checkpoint.OpenFolder(dir, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := f.Inspect()
+	if err != nil || len(l.Entries) != gradients {
+		t.Fatalf("%d gradients are kept, the checkpoint has %+v, %v", gradients, l, err)
+	}
+	for _, e := range l.Entries {
+		if !e.IsGrad || e.Blob == nil || e.Blob.Kind != blob.Gradient || e.Summary == nil {
+			t.Errorf("%+v is no gradient", e)
+		}
+	}
+	checks, err := f.Verify(t.Context())
+	if err != nil || len(checks) != gradients {
+		t.Errorf("%v, %v", checks, err)
+	}
+	for _, c := range checks {
+		if c.Status != checkpoint.Good {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// spoil damages a gradient of an interrupted step, or replaces it by another, as a kill
+// during a later pause would.
+func spoil(dir, file, how string) error {
+	switch how {
+	case "cut":
+		return os.Truncate(file, 10)
+	case "replaced":
+		saved, err := checkpoint.Read(dir, nil)
+		if err != nil {
+			return err
+		}
+		c, err := blob.OpenCache(filepath.Join(dir, "cache"), blob.Config{})
+		if err != nil {
+			return err
+		}
+		b := saved.Entries[0].Blob
+		data, err := c.Get(b.Kind, b.Key)
+		if err != nil {
+			return err
+		}
+		data[3] ^= 0x40
+		return c.Put(b.Kind, b.Key, data, 0, true)
+	}
+	return nil
 }
 
 // A run in memory does not begin anew because the budget has become too small.

@@ -57,6 +57,7 @@
 // needs the room.
 //
 // A step that is interrupted between its batches keeps their gradients in a
-// persistent cache ([Pager.Persist]), from which a resumed run continues
-// ([Pager.Warm]).
+// persistent cache and lists them in a checkpoint ([Pager.Persist]), from which a
+// resumed run continues ([Pager.Warm]). "atenia checkpoint inspect" and verify read
+// it, too: it is the folder state/interrupted of the run.
 package offload

@@ -6,14 +6,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
-	"time"
+	"slices"
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/policy/decide"
-	"atenia/internal/store/blob"
 )
 
 type fileMode = fs.FileMode
@@ -40,20 +38,94 @@ func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
 	return l, func() error { return errors.Join(f.Close(), closed()) }, nil
 }
 
-// startLog opens the timeline of backward passes.
-func (p *Pager) startLog() {
+// A placer asks where backward passes run.
+type placer struct {
+	log     *Log // nil: nothing is recorded
+	manager *memory.Manager
+	lines   *lane.Timeline
+	text    *lane.LineWriter // nil: no timeline is written
+	// failures are the moves that failed since they were last taken. The pass reads such a
+	// gradient where it is.
+	failures []string
+}
+
+func newPlacer(l *Log, m *memory.Manager) placer {
+	p := placer{log: l, manager: m}
 	var sink lane.LineSink
-	if l := p.cfg.Log; l != nil && l.Timeline != nil {
+	if l != nil && l.Timeline != nil {
 		p.text = lane.NewLineWriter(l.Timeline)
 		sink = p.text
 	}
 	p.lines = lane.NewTimeline(lane.TakeTurns, sink)
+	return p
 }
+
+// ask decides where the backward pass of a node runs and brings its gradients there.
+func (p *placer) ask(n decide.BackwardNode) (err error) {
+	gpu := p.manager.Available()
+	if p.log == nil {
+		err = decide.ExecuteBackward(background, p.lines, p.manager, []decide.BackwardNode{n}, gpu)
+	} else {
+		var traces []decide.BackwardTrace
+		traces, err = p.log.Recorder.ExecuteBackward(background, p.lines, p.manager, []decide.BackwardNode{n}, gpu)
+		p.log.Recorder.Tick++
+		for i := range traces {
+			p.failures = append(p.failures, traces[i].Failures()...)
+		}
+	}
+	p.lines.Run()
+	return err
+}
+
+// close writes what of the timeline is buffered.
+func (p *placer) close() error {
+	if p.text == nil {
+		return nil
+	}
+	return p.text.Flush()
+}
+
+// A Resident asks where the backward passes of a run run whose gradients are all in
+// memory, and records it. There they stay: nothing moves unless a device is there.
+type Resident struct {
+	placer
+	nodes []decide.BackwardNode // in the order of the forward pass
+}
+
+// NewResident returns a Resident for the gradients of layers.
+func NewResident(l *Log, layers []Layer) (*Resident, error) {
+	r := &Resident{placer: newPlacer(l, memory.New(memory.Config{}))}
+	for i, g := range layers {
+		if err := r.manager.Register(g.Name, 4*uint64(g.Elements), memory.RAM); err != nil {
+			return nil, err
+		}
+		r.nodes = append(r.nodes, decide.BackwardNode{
+			ID: uint64(i), Forward: decide.OnCPU, Reason: asForward, Outputs: []decide.Gradient{{ID: g.Name, Tier: memory.RAM}},
+		})
+	}
+	return r, nil
+}
+
+// Backward asks for one backward pass, the last layer first.
+func (r *Resident) Backward() error {
+	for _, n := range slices.Backward(r.nodes) {
+		if err := r.ask(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes what is buffered.
+func (r *Resident) Close() error { return r.close() }
+
+// asForward is why a backward pass is asked for where it is.
+const asForward = "as the forward pass"
 
 // place decides where the backward pass of a block runs and brings the gradients
 // of earlier batches there: without a device to the processor's memory.
 func (p *Pager) place(block int) error {
-	n := decide.BackwardNode{ID: uint64(block), Forward: decide.OnCPU, Reason: "as the forward pass"}
+	n := decide.BackwardNode{ID: uint64(block), Forward: decide.OnCPU, Reason: asForward}
 	for _, g := range p.cfg.Blocks[block] {
 		at, ok, err := p.tier(g)
 		if err != nil {
@@ -69,14 +141,7 @@ func (p *Pager) place(block int) error {
 		}
 		n.Outputs = append(n.Outputs, decide.Gradient{ID: p.id(g), Tier: at})
 	}
-	if p.cfg.Log == nil {
-		return decide.ExecuteBackward(background, p.lines, p.manager, []decide.BackwardNode{n}, p.manager.Available())
-	}
-	p.cfg.Log.Recorder.Backward(&n, p.manager.Available())
-	p.cfg.Log.Recorder.Tick++
-	_, err := decide.ExecuteBackwardTraced(background, p.lines, p.manager, []decide.BackwardNode{n}, p.manager.Available())
-	p.lines.Run()
-	return err
+	return p.placer.ask(n)
 }
 
 // tier returns where the gradient of earlier passes is. It waits if that is on its
@@ -264,92 +329,4 @@ func (p *Pager) fetch(ctx context.Context, g int) error {
 		return err
 	}
 	return p.prepare(ctx, g)
-}
-
-// openCache opens the persistent cache of gradients.
-func (p *Pager) openCache() (err error) {
-	if p.cache != nil {
-		return nil
-	}
-	if p.cache, err = blob.OpenCache(filepath.Join(p.cfg.Dir, cacheFolder), blob.Config{FS: p.cfg.FS}); err != nil {
-		return err
-	}
-	return nil
-}
-
-// cached runs f with the cache attached to the manager, which otherwise would also
-// keep a copy there of every gradient that goes to the disk.
-func (p *Pager) cached(f func()) {
-	p.manager.Attach(p.cache)
-	f()
-	p.manager.Attach(nil)
-}
-
-// Persist keeps the gradients of a step that was interrupted between its batches
-// and returns how many groups have some.
-func (p *Pager) Persist(ctx context.Context) (n int, err error) {
-	if err := errors.Join(p.wait(), p.openCache()); err != nil {
-		return 0, err
-	}
-	p.drop()
-	created := uint64(time.Now().Unix())
-	for g := range p.grads {
-		if _, ok := p.manager.Tier(p.id(g)); !ok {
-			continue
-		}
-		if err := p.fetch(ctx, g); err != nil {
-			return n, err
-		}
-		var r decide.PersistReport
-		p.cached(func() { r, err = decide.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
-		n += r.Saved
-		if err != nil {
-			return n, err
-		}
-		p.forget(g)
-	}
-	return n, nil
-}
-
-// Warm brings back the gradients that Persist kept and returns how many groups
-// have some.
-func (p *Pager) Warm(ctx context.Context) (n int, err error) {
-	if err := p.openCache(); err != nil {
-		return 0, err
-	}
-	for g := range p.grads {
-		if err := p.makeRoom(g); err != nil {
-			return n, err
-		}
-		found := 0
-		p.cached(func() { found = decide.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
-		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
-			p.forget(g)
-			continue
-		}
-		n++
-		p.coming = nil
-		d := &p.grads[g]
-		if p.cfg.Groups[g].Keep { // it is on Go's heap, in the room of the block
-			d.kept, d.block = d.block, ledger.Block{}
-			continue
-		}
-		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {
-			return n, err
-		}
-		d.block.Release()
-	}
-	return n, nil
-}
-
-// Unpersist removes what Persist kept.
-func (p *Pager) Unpersist() error {
-	if err := p.openCache(); err != nil {
-		return err
-	}
-	keys, err := p.cache.Keys(blob.Gradient)
-	for _, k := range keys {
-		err = errors.Join(err, p.cache.Delete(blob.Gradient, k))
-	}
-	return err
 }

@@ -13,7 +13,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/lane"
 	"atenia/internal/policy/decide"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
@@ -71,8 +70,7 @@ type Pager struct {
 	scratch ledger.Block       // of reading
 	manager *memory.Manager    // of gradients between passes
 	cache   *blob.Cache        // of gradients of interrupted steps; nil until needed
-	lines   *lane.Timeline     // of backward passes
-	text    *lane.LineWriter   // nil = no timeline is written
+	placer  placer             // of backward passes
 	Moved   int64              // bytes read and written, without the optimizer's
 	Waited  time.Duration      // for values and gradients, between the work on blocks
 }
@@ -107,14 +105,11 @@ func NewPager(cfg PagedConfig) (*Pager, error) {
 	}
 	// The gradients of a step are worth nothing after a power failure.
 	p.manager = memory.New(memory.Config{Dir: filepath.Join(cfg.Dir, gradientFolder), FS: unsynced{cfg.FS}, Alloc: p.memory})
-	p.startLog()
+	p.placer = newPlacer(cfg.Log, p.manager)
 	return p, nil
 }
 
-const (
-	gradientFolder = "gradients"
-	cacheFolder    = "interrupted"
-)
+const gradientFolder = "gradients"
 
 // Close waits for moves and gives all memory back.
 func (p *Pager) Close() error {
@@ -125,10 +120,7 @@ func (p *Pager) Close() error {
 		p.values[g].block.Release()
 	}
 	p.scratch.Release()
-	if p.text != nil {
-		err = errors.Join(err, p.text.Flush())
-	}
-	return err
+	return errors.Join(err, p.placer.close())
 }
 
 // Expect says which pass comes: a loss, or a loss and its gradients, which the
@@ -151,6 +143,13 @@ func (p *Pager) Expect(ctx context.Context, back, final bool) {
 			add(b, true)
 		}
 	}
+}
+
+// Failures returns the moves of gradients that failed since the last call, of a run
+// whose decisions are recorded.
+func (p *Pager) Failures() (out []string) {
+	out, p.placer.failures = p.placer.failures, nil
+	return out
 }
 
 // Enter implements [tape.Pager] for blocks of parameters of the run.
