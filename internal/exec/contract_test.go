@@ -141,6 +141,38 @@ func TestUnsupportedBeforeWeights(t *testing.T) {
 	}
 }
 
+// A register of a type that the CPU does not hold is rejected when the plan is routed,
+// before any weight is read; a value of another rank or layout than its opcode takes when
+// it is bound.
+func TestViewContract(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	for _, c := range []struct {
+		name string
+		kind error
+		edit func(*plan.RegSpec)
+	}{
+		{"halves", plan.ErrUnsupportedOpcode, func(s *plan.RegSpec) { s.DType = tensor.F16 }},
+		{"integers", plan.ErrInvalidPlan, func(s *plan.RegSpec) { s.DType = tensor.I32 }},
+		{"rank 3", plan.ErrUnsupportedTensorRank, func(s *plan.RegSpec) { s.Rank = 3 }},
+		{"rank 5", plan.ErrUnsupportedTensorRank, func(s *plan.RegSpec) { s.Rank = 5 }},
+		{"layout", plan.ErrInvalidPlan, func(s *plan.RegSpec) { s.Layout = plan.NumLayouts }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for r := range m.Plans.Prefill.Plan.Registers {
+				pre := *m.Plans.Prefill
+				pre.Plan.Registers = slices.Clone(pre.Plan.Registers)
+				if slices.Contains(pre.Plan.Inputs, plan.RegisterRef(r)) {
+					continue
+				}
+				c.edit(&pre.Plan.Registers[r])
+				if _, err := exec.New(&plan.ModelPlans{Prefill: &pre, Decode: m.Plans.Decode}, m.weights, small); !errors.Is(err, c.kind) {
+					t.Fatalf("r%d: %v", r, err)
+				}
+			}
+		})
+	}
+}
+
 // bound are models that together fill every weight slot of the opcodes the CPU
 // runs, except those that only other families have.
 var bound = []string{"parity/llama3", "parity/gemma3", "parity/qwen2", "parity/llama_tied_bias", "parity/phi3_longrope_long", "parity/mamba", "parity/mamba2_groups"}
