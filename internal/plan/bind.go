@@ -87,7 +87,7 @@ func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Bindin
 	}
 	for k, r := range ins.In {
 		v := p.Registers[r].View()
-		if err := b.Spec.checkView(i, "input", k, v, b.Spec.isIndex(k)); err != nil {
+		if err := b.Spec.checkView(i, "input", k, v, b.Spec.IsIndex(k)); err != nil {
 			return b, err
 		}
 		b.In, b.InViews = append(b.In, from.Register(r)), append(b.InViews, v)

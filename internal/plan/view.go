@@ -63,5 +63,5 @@ func (s *OpSpec) checkView(at int, what string, k int, v TensorViewDesc, index b
 	return nil
 }
 
-// isIndex reports whether input k holds row numbers.
-func (s *OpSpec) isIndex(k int) bool { return s.Index != noIndex && k+1 >= int(s.Index) }
+// IsIndex reports whether input k holds row numbers.
+func (s *OpSpec) IsIndex(k int) bool { return s.Index != noIndex && k+1 >= int(s.Index) }
