@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"atenia/internal/exec"
@@ -99,6 +100,26 @@ func TestContextFields(t *testing.T) {
 			sameRows(t, "holes", rows[k:k+1], alone[9:10])
 		}
 	})
+}
+
+// TestContractShape is the executor's part of the test of this name in package plan: what a
+// handle, a block of state, a capability and the context of a step are.
+func TestContractShape(t *testing.T) {
+	in, _ := reflect.TypeFor[exec.Bind]().FieldByName("In")
+	handle := in.Type.Elem() // of a tensor: where the values are, and their symbolic shape
+	if handle.Kind() != reflect.Pointer {
+		t.Fatalf("a handle is %v", handle)
+	}
+	fields(t, handle.Elem(), map[string]reflect.Type{"buf": reflect.TypeFor[[]float32](), "rows": reflect.TypeFor[plan.RowKind](), "cols": reflect.TypeFor[uint32]()})
+	fields(t, reflect.TypeFor[exec.Bind](), map[string]reflect.Type{
+		"InViews": reflect.TypeFor[[]plan.TensorViewDesc](), "OutViews": reflect.TypeFor[[]plan.TensorViewDesc](),
+	})
+	fields(t, reflect.TypeFor[exec.Run](), map[string]reflect.Type{"Pages": reflect.TypeFor[[][][]byte]()})
+	fields(t, reflect.TypeFor[pass.AdapterCapability](), map[string]reflect.Type{
+		"Batch": reflect.TypeFor[bool](), "Graph": reflect.TypeFor[bool](), "MaxBatch": reflect.TypeFor[int](),
+		"Accept": reflect.TypeFor[func(*plan.ExecutionPlan, int) error](),
+	})
+	fields(t, reflect.TypeFor[exec.Step](), map[string]reflect.Type{"Stop": reflect.TypeFor[*atomic.Bool](), "Threads": reflect.TypeFor[int]()})
 }
 
 // loadPlan reads one of the plans that package pass keeps as text.

@@ -51,8 +51,8 @@ func (cpuBackend) Name() string { return "cpu" }
 
 // Capability reports an opcode's batch support: the CPU runs any batch of every
 // opcode it supports.
-func (cpuBackend) Capability(op plan.Opcode) (pass.Capability, bool) {
-	return pass.Capability{Batch: true, Accept: holds}, cpuTable[op] != nil
+func (cpuBackend) Capability(op plan.Opcode) (pass.AdapterCapability, bool) {
+	return pass.AdapterCapability{Batch: true, Accept: holds}, cpuTable[op] != nil
 }
 
 // holds rejects an instruction with a value that registers cannot hold: they are float32.

@@ -7,10 +7,10 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Capability describes a backend's support of one opcode. It must be true:
+// An AdapterCapability describes a backend's support of one opcode. It must be true:
 // the suite of the backend runs every opcode that claims Batch with a batch and
 // compares it with single runs.
-type Capability struct {
+type AdapterCapability struct {
 	Batch    bool // more than one slot in one call
 	MaxBatch int  // most slots in one call; 0 = any number
 	Graph    bool // records work that runs later, so stages need a sync between them
@@ -21,7 +21,7 @@ type Capability struct {
 }
 
 // limit is the largest batch.
-func (c Capability) limit() int {
+func (c AdapterCapability) limit() int {
 	switch {
 	case !c.Batch:
 		return 1
@@ -35,7 +35,7 @@ func (c Capability) limit() int {
 // it has none.
 type Backend interface {
 	Name() string
-	Capability(op plan.Opcode) (Capability, bool)
+	Capability(op plan.Opcode) (AdapterCapability, bool)
 }
 
 // A Routing is the backend a plan goes to, and why not to those before it.

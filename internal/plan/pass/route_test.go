@@ -12,7 +12,7 @@ import (
 type fake struct {
 	name  string
 	lacks plan.Opcode
-	cap   Capability
+	cap   AdapterCapability
 	one   plan.Opcode // runs this opcode one slot at a time
 }
 
@@ -20,7 +20,7 @@ const noOpcode = plan.Opcode(255)
 
 func (f fake) Name() string { return f.name }
 
-func (f fake) Capability(op plan.Opcode) (Capability, bool) {
+func (f fake) Capability(op plan.Opcode) (AdapterCapability, bool) {
 	c := f.cap
 	if op == f.one {
 		c.Batch = false
@@ -29,11 +29,11 @@ func (f fake) Capability(op plan.Opcode) (Capability, bool) {
 }
 
 var (
-	full    = fake{"full", noOpcode, Capability{Batch: true}, noOpcode}
-	single  = fake{"single", noOpcode, Capability{}, noOpcode}
-	eight   = fake{"eight", noOpcode, Capability{Batch: true, MaxBatch: 8}, noOpcode}
-	noFFN   = fake{"noffn", plan.OpFFN, Capability{Batch: true}, noOpcode}
-	oneHead = fake{"onehead", noOpcode, Capability{Batch: true}, plan.OpLMHead}
+	full    = fake{"full", noOpcode, AdapterCapability{Batch: true}, noOpcode}
+	single  = fake{"single", noOpcode, AdapterCapability{}, noOpcode}
+	eight   = fake{"eight", noOpcode, AdapterCapability{Batch: true, MaxBatch: 8}, noOpcode}
+	noFFN   = fake{"noffn", plan.OpFFN, AdapterCapability{Batch: true}, noOpcode}
+	oneHead = fake{"onehead", noOpcode, AdapterCapability{Batch: true}, plan.OpLMHead}
 )
 
 func routed(t *testing.T, batch int, bs ...Backend) (*Routing, error) {
