@@ -265,15 +265,18 @@ func (p *Plan) Diff(q *Plan) []string {
 	return out
 }
 
-// CheckBackend reports whether the named backend runs every instruction; the
-// only one so far is "cpu".
-func (p *Plan) CheckBackend(name string) error {
-	if !strings.EqualFold(name, exec.CPU.Name()) {
-		return &ConfigError{"backend", name, fmt.Sprintf("%q, the only one in this binary", exec.CPU.Name())}
+// CheckBackend reports whether the named backends, in order of preference as in
+// [Config].Backend, run every instruction with the steps of the plan's configuration.
+func (p *Plan) CheckBackend(names string) error {
+	backends, err := exec.Backends(names)
+	if err != nil {
+		return &ConfigError{"backend", names, backendNames}
 	}
-	for _, mode := range p.programs().TextModes() {
-		if _, err := pass.Route(p.programs().ByMode(mode), p.compiled.Config.Slots, exec.CPU); err != nil {
-			return err
+	for mode, batch := range map[plan.Mode]int{plan.ModePrefill: p.compiled.Config.BatchTokens, plan.ModeDecode: p.compiled.Config.Slots} {
+		if c := p.programs().ByMode(mode); c != nil {
+			if _, err := pass.Route(c, batch, backends...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

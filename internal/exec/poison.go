@@ -32,15 +32,15 @@ func (b *bound) die() {
 	}
 }
 
-// mortal gives each instruction the registers that die after it, but for those that have a
-// buffer of their own for another plan, or that an output of it was written into.
-func mortal(all []bound, c *plan.CompiledPlan, regs []*register, fixed map[plan.RegisterRef][]float32) {
+// mortal gives each instruction the registers that die after it, but for those that an
+// output of it was written into.
+func mortal(all []bound, c *plan.CompiledPlan, regs []*register) {
 	if !invariants {
 		return
 	}
 	for i := range all {
 		for r, reg := range regs {
-			if _, handed := fixed[plan.RegisterRef(r)]; handed || len(reg.buf) == 0 || !c.Live.Kills(i, plan.RegisterRef(r)) {
+			if len(reg.buf) == 0 || !c.Live.Kills(i, plan.RegisterRef(r)) {
 				continue
 			}
 			if !slices.ContainsFunc(all[i].out, func(o *register) bool { return len(o.buf) > 0 && &o.buf[0] == &reg.buf[0] }) {

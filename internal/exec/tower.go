@@ -96,7 +96,7 @@ func (t *Tower) bind(plans *plan.ModelPlans, w Weights) error {
 		merged = (most + 1) / 2
 	}
 	all := []stage{{c: plans.VisionEncode, size: plan.Sizing{Patches: most, Merged: merged}, to: &t.p}}
-	return t.x.bindStages(all, plans, w)
+	return t.x.bindStages(all, w)
 }
 
 // Encode runs the tower over one image or video. Counters and the like are of
@@ -164,7 +164,7 @@ func (t *Tower) run(s *Step) error {
 	for _, r := range t.x.ropes {
 		r.fill(s)
 	}
-	return execute(t.p.bound, s)
+	return t.x.stage(t.p, s, true)
 }
 
 // restore returns rows of a step in the order of the image.

@@ -53,7 +53,7 @@ func TestSingleExecute(t *testing.T) {
 		users []string
 	}{
 		{"bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
-		{"execute", []string{"Executor.pass", "Tower.run"}},     // of a decoder, of an encoder before it
+		{"execute", []string{"Executor.stage"}},                 // recorded or not
 		{"Executor.bindPlan", []string{"Executor.bindStages"}},
 	} {
 		if got := p.usersOf(is(m.member(t, "internal/exec", c.name))); !slices.Equal(got, c.users) {
