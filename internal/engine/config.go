@@ -139,7 +139,7 @@ func (c *Config) placed() bool {
 func (c *Config) exec(model *compile.Config) exec.Config {
 	x := exec.Config{
 		Threads: c.Threads, MaxTokens: c.BatchTokens, MaxLogits: c.MaxLogits(),
-		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs, Backend: c.Backend,
+		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs, Backend: c.Backend, Counters: c.Observer.Counters(),
 	}
 	if model.Encoder != nil { // a text is computed in one step, and each row may be asked for
 		x.MaxTokens = max(x.MaxTokens, x.Context)

@@ -6,8 +6,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// Counters count what steps do. They cost atomic operations, so production
-// steps have none; tests and the bench command pass one.
+// Counters count what steps do. They cost atomic operations, so steps have none
+// unless someone reads them: a trace, metrics, or the bench command.
 type Counters struct {
 	perOp    [256]atomic.Uint64
 	total    atomic.Uint64

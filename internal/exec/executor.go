@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -37,6 +38,8 @@ type Config struct {
 	// 0. It needs Precise, since rows are not kept as floats otherwise, and is called
 	// from the goroutine of the step.
 	Inputs func(weight string, expert int, rows []float32, cols int)
+	// Counters, if set, count the steps that have none of their own.
+	Counters *Counters
 	// Backend names the backends of plans in order of preference, see [Backends].
 	Backend string
 	// Account is what buffers are reserved in.
@@ -374,7 +377,7 @@ func (x *Executor) Step(s *Step) error {
 	if err := s.check(x); err != nil {
 		return err
 	}
-	s.x = x
+	s.x, s.Counters = x, cmp.Or(s.Counters, x.cfg.Counters)
 	x.limit(s.Threads)
 	s.requested = len(s.Requested)
 	s.rowRun = s.rowRun[:0]
