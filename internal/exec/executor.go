@@ -346,7 +346,7 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for i, k := range kernels {
 		b.bound[i].run = k
 	}
-	mortal(b.bound, c, regs)
+	x.guardAll(b.bound, c, regs)
 	if p.Mode != plan.ModeScatter { // it reads no products
 		if err := x.cfg.Stream.check(x.units); err != nil {
 			return nil, err
