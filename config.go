@@ -147,6 +147,11 @@ type Config struct {
 	// weights round them to 8 bits, which is faster. Use it to compare
 	// with other implementations.
 	Precise bool
+	// Backend names what runs programs, in order of preference: "cpu", or "graph", which
+	// records a step and computes it at its end, as the drivers of devices do, with the same
+	// results. It takes steps of at most 512 tokens; with "graph,cpu" larger ones run as
+	// usual, otherwise they are an error. "" = cpu.
+	Backend string
 	// NoFuse runs the plan without fused instructions, to find faults of the
 	// compiler. Slower.
 	NoFuse bool
@@ -201,6 +206,9 @@ type Config struct {
 	delay      func() (time.Duration, bool)                              // how long threads waited for processors; nil outside of tests
 }
 
+// backendNames is what a list of backends may be.
+const backendNames = "cpu, graph, or both in order of preference"
+
 // withDefaults returns a copy with defaults filled in, or every fault in one
 // error.
 func (c *Config) withDefaults() (Config, error) {
@@ -253,6 +261,9 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	if !slices.Contains(engine.Codecs, d.Codec) {
 		errs = append(errs, &ConfigError{"Codec", d.Codec, "auto, off, planehuff or planezstd"})
+	}
+	if _, err := exec.Backends(d.Backend); err != nil {
+		errs = append(errs, &ConfigError{"Backend", d.Backend, backendNames})
 	}
 	errs = append(errs, d.checkPlacement()...)
 	if _, err := speculation("Speculate", d.Speculate); err != nil {
@@ -344,7 +355,7 @@ func (c *Config) engine() engine.Config {
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Lora: c.Adapter, Tower: c.Tower, GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
 		Budget: c.Budget, Rules: c.Placement, PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
-		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay, Devices: c.devices,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Backend: c.Backend, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay, Devices: c.devices,
 	}
 }
 

@@ -136,6 +136,54 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// A trace counts the instructions of every step and of all, which are those whose outputs
+// the caller sees.
+func TestTraceCounts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.json")
+	m, err := atenia.Open(t.Context(), filepath.Join(golden.Family(t, "parity"), "llama3"), &atenia.Config{Context: 32, Threads: 2, Observe: atenia.Observation{Trace: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	want := map[int]float64{}
+	o := atenia.LogitsOptions{Step: 3, Trace: func(o atenia.TracedOutput) {
+		if o.Output == 0 {
+			want[o.Step]++
+		}
+	}}
+	if err := m.EachLogits(t.Context(), []int32{1, 2, 3, 4, 5, 6}, o, func(int, []float32) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []struct {
+		Name, Ph string
+		Args     struct{ Step, Total float64 }
+	}
+	if err := json.Unmarshal(b, &events); err != nil {
+		t.Fatal(err)
+	}
+	steps, total := map[string]int{}, map[string]float64{}
+	for _, e := range events {
+		if e.Name != "dispatches" && e.Name != "launches" {
+			continue
+		}
+		total[e.Name] += e.Args.Step
+		if e.Ph != "C" || e.Args.Step <= 0 || e.Args.Total != total[e.Name] || e.Name == "dispatches" && e.Args.Step != want[steps[e.Name]] {
+			t.Errorf("step %d: %+v, want %g", steps[e.Name], e, want[steps[e.Name]])
+		}
+		steps[e.Name]++
+	}
+	if len(want) != 4 || steps["dispatches"] != 4 || steps["launches"] != 4 {
+		t.Errorf("%v of %d steps", steps, len(want))
+	}
+}
+
 // Equal runs write equal timelines, in which a unit is read before it is used.
 func TestTimeline(t *testing.T) {
 	var texts []string
@@ -203,6 +251,7 @@ func TestMetrics(t *testing.T) {
 		`atenia_tier_bytes{state="used",tier="ram"}`, `atenia_tier_bytes{state="reserved",tier="ram"}`, `atenia_tier_bytes{state="budget",tier="ram"}`,
 		`atenia_tier_bytes{state="used",tier="ssd"}`, `atenia_move_bytes_total{from="ssd",to="ram"}`, `atenia_move_seconds_count`,
 		`atenia_decisions_total{component="budget",rule="ssd"}`,
+		`atenia_dispatches_total`, `atenia_launches_total`, `atenia_step_dispatches`, `atenia_step_launches`,
 	} {
 		if values[name] <= 0 {
 			t.Errorf("%s is %g in\n%s", name, values[name], text)

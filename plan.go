@@ -303,14 +303,16 @@ func diffWeights(p, q *Plan) (out []string) {
 	return out
 }
 
-// CheckBackend reports whether the named backend runs every instruction; the
-// only one so far is "cpu".
-func (p *Plan) CheckBackend(name string) error {
-	if !strings.EqualFold(name, exec.CPU.Name()) {
-		return &ConfigError{"backend", name, fmt.Sprintf("%q, the only one in this binary", exec.CPU.Name())}
+// CheckBackend reports whether the named backends, in order of preference as in
+// [Config].Backend, run every instruction with the steps of the plan's configuration.
+func (p *Plan) CheckBackend(names string) error {
+	backends, err := exec.Backends(names)
+	if err != nil {
+		return &ConfigError{"backend", names, backendNames}
 	}
+	batches := map[plan.Mode]int{plan.ModePrefill: p.compiled.Config.BatchTokens, plan.ModeScatter: p.compiled.Config.BatchTokens, plan.ModeDecode: p.compiled.Config.Slots}
 	for _, mode := range p.programs().Modes() {
-		if _, err := pass.Route(p.programs().ByMode(mode), p.compiled.Config.Slots, exec.CPU); err != nil {
+		if _, err := pass.Route(p.programs().ByMode(mode), max(1, batches[mode]), backends...); err != nil {
 			return err
 		}
 	}

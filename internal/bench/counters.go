@@ -21,8 +21,11 @@ type StepCounts struct {
 	// Launches is how often work was handed to the workers. It does not depend
 	// on the number of rows in a step.
 	Launches uint64
-	Experts  uint64    // of mixtures that were computed: those that some row chose
-	Ops      []OpCount // by opcode number, those that ran
+	// Evaluations is how many graphs of recorded instructions ran, with a backend that
+	// records.
+	Evaluations uint64
+	Experts     uint64    // of mixtures that were computed: those that some row chose
+	Ops         []OpCount // by opcode number, those that ran
 }
 
 // An OpCount is how often instructions of one opcode ran.
@@ -65,7 +68,7 @@ func (m *model) count(ctx context.Context, prompt int, decode bool) (*Counters, 
 }
 
 func countsOf(c *exec.Counters, tokens int) StepCounts {
-	s := StepCounts{Tokens: tokens, Instructions: c.Total(), Launches: c.Launches(), Experts: c.Experts()}
+	s := StepCounts{Tokens: tokens, Instructions: c.Total(), Launches: c.Launches(), Experts: c.Experts(), Evaluations: c.Evaluations()}
 	for i := range 256 {
 		if op := plan.Opcode(i); c.Op(op) > 0 {
 			s.Ops = append(s.Ops, OpCount{op.String(), c.Op(op)})

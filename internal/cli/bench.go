@@ -48,6 +48,7 @@ func (a *app) bench() *cobra.Command {
 	f := c.Flags()
 	b.register(f)
 	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and kernel launches of a prompt and of one token")
+	f.StringVar(&b.mf.cfg.Backend, "backend", "cpu", backendHelp)
 	f.StringVar(&b.before, "compare", "", "compare with the result in `FILE`, written by --json or --out")
 	f.StringVar(&b.out, "out", "", "also write the result as JSON to `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -72,6 +72,7 @@ type stepCounts struct {
 	Instructions uint64            `json:"instructions"`
 	Launches     uint64            `json:"launches"`
 	Experts      uint64            `json:"experts,omitempty"`
+	Evaluations  uint64            `json:"evaluations,omitempty"`
 	Ops          map[string]uint64 `json:"ops"`
 }
 
@@ -103,7 +104,7 @@ func countersOf(c *bench.Counters) *benchCounters {
 		for _, o := range s.Ops {
 			ops[o.Op] = o.Count
 		}
-		return &stepCounts{s.Tokens, s.Instructions, s.Launches, s.Experts, ops}
+		return &stepCounts{s.Tokens, s.Instructions, s.Launches, s.Experts, s.Evaluations, ops}
 	}
 	return &benchCounters{part(&c.Prefill), part(&c.Decode)}
 }
@@ -216,6 +217,10 @@ func (a *app) printCounters(c *benchCounters) error {
 	experts := func(c *stepCounts) uint64 { return c.Experts }
 	if slices.ContainsFunc(columns, func(c *stepCounts) bool { return experts(c) > 0 }) {
 		row("experts", experts)
+	}
+	evaluations := func(c *stepCounts) uint64 { return c.Evaluations }
+	if slices.ContainsFunc(columns, func(c *stepCounts) bool { return evaluations(c) > 0 }) {
+		row("evaluations", evaluations)
 	}
 	fmt.Fprintln(w)
 	return w.Flush()

@@ -57,7 +57,8 @@ func TestLogitsJSON(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want [][]float32
-	}{{nil, want[4:]}, {[]string{"--all"}, want}, {[]string{"--all", "--step", "2"}, want}, {[]string{"--step", "5"}, want[4:]}} {
+	}{{nil, want[4:]}, {[]string{"--all"}, want}, {[]string{"--all", "--step", "2"}, want}, {[]string{"--step", "5"}, want[4:]}, {[]string{"--all", "--step", "2", "--backend", "graph"}, want},
+		{[]string{"--all", "--batch-tokens", "600", "--backend", "graph,cpu"}, want}} {
 		var got struct {
 			Vocab  int
 			Logits [][]float32
@@ -70,6 +71,28 @@ func TestLogitsJSON(t *testing.T) {
 	plain := string(cliCall(t, "logits", dir, "--tokens", "3,1,4,1,5", "--all"))
 	if strings.Count(plain, "\n") != 5 || len(strings.Fields(plain)) != 5*m.Vocab() {
 		t.Error("the plain form is not a line of numbers for each token")
+	}
+}
+
+// TestBackend: what a backend cannot take is an error before anything is computed, what it
+// records is counted.
+func TestBackend(t *testing.T) {
+	var out, errs bytes.Buffer
+	for args, want := range map[string]string{
+		"logits --tokens 1 --backend graph --batch-tokens 600": "graph: instruction 0: batch size unsupported: embedding with batch 600, at most 512",
+		"plan --backend graph --chunk 600":                     "batch size unsupported",
+		"logits --tokens 1 --backend gpu":                      `Backend is "gpu", want cpu, graph, or both in order of preference`,
+	} {
+		errs.Reset()
+		if code := Main(strings.Fields(args), nil, &out, &errs); code == command.OK || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit code %d, %s", args, code, errs.String())
+		}
+	}
+	cliCall(t, "plan", "--backend", "graph,cpu", "--chunk", "600")
+	var r benchResult
+	callJSON(t, &r, "bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--counters", "--backend", "graph")
+	if c := r.Counters; c == nil || c.Prefill.Evaluations != 1 || c.Decode.Evaluations != 1 {
+		t.Errorf("%+v", r.Counters)
 	}
 }
 

@@ -65,7 +65,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	free, files, folders := cobra.CompletionFunc(cobra.NoFileCompletions), anyFile, cobra.CompletionFunc(folder)
 	t := map[string]cobra.CompletionFunc{
 		"--against":           model,
-		"--backend":           among("cpu"),
+		"--backend":           among("cpu", "graph", "graph,cpu"),
 		"--bits":              among("8", "16", "24", "32", "64"),
 		"--budget":            parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
 		"--config-file":       extension("json"),

@@ -40,6 +40,7 @@ func (a *app) logits() *cobra.Command {
 	c.Flags().IntVar(&o.Step, "step", 0, "compute the first `N` tokens together and the others one by one")
 	c.Flags().StringVar(&outputs, "outputs", "", "write the outputs of all instructions to `FILE`")
 	c.Flags().StringVar(&compare, "compare", "", "compare them with `FILE` instead of printing logits; the exit code is 3 if they differ")
+	c.Flags().StringVar(&mf.cfg.Backend, "backend", "cpu", backendHelp)
 	c.Flags().Float64Var(&tolerance, "tolerance", 0, "with --compare, the part of an output's largest number that others may be off (0 = the same bits)")
 	c.MarkFlagsMutuallyExclusive("outputs", "compare")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

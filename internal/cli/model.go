@@ -63,6 +63,9 @@ func gptqZeros(f *pflag.FlagSet, to *string) {
 	f.StringVar(to, "gptq-zeros", "", "`VERSION` of the zero points of a GPTQ folder: v1 (stored less one) or v2 (default: what digits and folder tell)")
 }
 
+// backendHelp is the help of --backend.
+const backendHelp = "`BACKENDS` in order of preference: cpu, or graph, which records a step of at most 512 tokens and\ncomputes it at its end, with the same results"
+
 // registerRunning adds the flags of commands that run the model.
 func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	m.register(f)

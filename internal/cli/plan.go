@@ -32,7 +32,7 @@ func (a *app) plan() *cobra.Command {
 	f.StringVar(&view.Mode, "mode", "", "program to print: prefill or decode; of images and sounds vision_encode or scatter (default: all)")
 	f.BoolVar(&view.Unfold, "unfold", false, "print every layer")
 	f.BoolVar(&view.Explain, "explain", false, "print the origin of every scalar and the compiler's notes")
-	f.StringVar(&backend, "backend", "cpu", "check that this backend supports the program")
+	f.StringVar(&backend, "backend", "cpu", "check that these `BACKENDS` support the program: cpu, graph or graph,cpu")
 	f.StringVar(&diff, "diff", "", "print the differences to the plan of `MODEL`")
 	f.StringVar(&check, "check", "", "read a plan from `FILE`, as text with --unfold or as JSON, prove it and print what it takes")
 	f.IntVar(&mf.cfg.Slots, "slots", 0, "number of concurrent sequences (0 = 4)")

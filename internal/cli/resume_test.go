@@ -218,6 +218,8 @@ func TestResumedEpisode(t *testing.T) {
 	}
 	if learned := run(learning + "3"); !strings.Contains(learned, ";drift=1") {
 		t.Errorf("no drift in %s of\n%s", learned, edited[:min(len(edited), 600)])
+	}
+}
 
 // "checkpoint save" replaces no bytes that the cache has of another model, unless it is
 // told to; what a checkpoint needs stays then, too.

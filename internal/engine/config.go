@@ -56,6 +56,7 @@ type Config struct {
 	GPTQZeros  string   // version of zero points that is asked for; "" = what digits and folder tell
 	Sources    []string // files beside the model's that weights were made from
 
+	Backend                 string // as in [exec.Config]
 	Verify, Strict, Precise bool
 	Inputs                  func(weight string, expert int, rows []float32, cols int) // as in [exec.Config]
 
@@ -138,7 +139,7 @@ func (c *Config) placed() bool {
 func (c *Config) exec(model *compile.Config) exec.Config {
 	x := exec.Config{
 		Threads: c.Threads, MaxTokens: c.BatchTokens, MaxLogits: c.MaxLogits(),
-		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs,
+		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs, Backend: c.Backend, Counters: c.Observer.Counters(),
 	}
 	if model.Encoder != nil { // a text is computed in one step, and each row may be asked for
 		x.MaxTokens = max(x.MaxTokens, x.Context)

@@ -68,6 +68,7 @@ type Bind struct {
 	x       *Executor
 	used    int // bytes of scratch this instruction reserved
 	maxRows int
+	guard   *guard // with -tags invariants
 }
 
 // A binder is an executor that binds one plan: it implements [plan.Binder].
@@ -90,8 +91,12 @@ func (b *binder) Weight(r plan.WeightRef) (tensor.View, bool) {
 
 // Open begins the record of an instruction.
 func (b *binder) Open(i plan.Binding[*register, tensor.View]) *Bind {
-	b.bound = append(b.bound, bound{ins: i.Ins, out: i.Out})
-	return &Bind{Binding: i, x: b.x, maxRows: b.x.cfg.MaxTokens}
+	r := bound{ins: i.Ins, out: i.Out}
+	if invariants {
+		r.guard = newGuard(&i)
+	}
+	b.bound = append(b.bound, r)
+	return &Bind{Binding: i, x: b.x, maxRows: b.x.cfg.MaxTokens, guard: r.guard}
 }
 
 // weight returns the tensor in a slot, one without data when the slot is
@@ -155,6 +160,10 @@ func (b *Bind) floats(n int) scratch { return b.bytes(4 * n) }
 func (b *Bind) bytes(n int) scratch {
 	s := scratch{b.used, n}
 	b.used += (n + 63) &^ 63
+	if invariants {
+		b.guard.canaries = append(b.guard.canaries, b.used)
+		b.used += canaryBytes
+	}
 	b.x.workBytes = max(b.x.workBytes, b.used)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"atenia/internal/exec"
@@ -101,6 +102,26 @@ func TestContextFields(t *testing.T) {
 	})
 }
 
+// TestContractShape is the executor's part of the test of this name in package plan: what a
+// handle, a block of state, a capability and the context of a step are.
+func TestContractShape(t *testing.T) {
+	in, _ := reflect.TypeFor[exec.Bind]().FieldByName("In")
+	handle := in.Type.Elem() // of a tensor: where the values are, and their symbolic shape
+	if handle.Kind() != reflect.Pointer {
+		t.Fatalf("a handle is %v", handle)
+	}
+	fields(t, handle.Elem(), map[string]reflect.Type{"buf": reflect.TypeFor[[]float32](), "rows": reflect.TypeFor[plan.RowKind](), "cols": reflect.TypeFor[uint32]()})
+	fields(t, reflect.TypeFor[exec.Bind](), map[string]reflect.Type{
+		"InViews": reflect.TypeFor[[]plan.TensorViewDesc](), "OutViews": reflect.TypeFor[[]plan.TensorViewDesc](),
+	})
+	fields(t, reflect.TypeFor[exec.Run](), map[string]reflect.Type{"Pages": reflect.TypeFor[[][][]byte]()})
+	fields(t, reflect.TypeFor[pass.AdapterCapability](), map[string]reflect.Type{
+		"Batch": reflect.TypeFor[bool](), "Graph": reflect.TypeFor[bool](), "MaxBatch": reflect.TypeFor[int](),
+		"Accept": reflect.TypeFor[func(*plan.ExecutionPlan, int) error](),
+	})
+	fields(t, reflect.TypeFor[exec.Step](), map[string]reflect.Type{"Stop": reflect.TypeFor[*atomic.Bool](), "Threads": reflect.TypeFor[int]()})
+}
+
 // loadPlan reads one of the plans that package pass keeps as text.
 func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
 	t.Helper()
@@ -138,6 +159,38 @@ func TestUnsupportedBeforeWeights(t *testing.T) {
 	c := loadPlan(t, name)
 	if _, err := exec.New(&plan.ModelPlans{Prefill: c, Decode: c}, nil, small); !errors.Is(err, plan.ErrWeightBinding) {
 		t.Errorf("all opcodes known: %v", err)
+	}
+}
+
+// A register of a type that the CPU does not hold is rejected when the plan is routed,
+// before any weight is read; a value of another rank or layout than its opcode takes when
+// it is bound.
+func TestViewContract(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	for _, c := range []struct {
+		name string
+		kind error
+		edit func(*plan.RegSpec)
+	}{
+		{"halves", plan.ErrUnsupportedOpcode, func(s *plan.RegSpec) { s.DType = tensor.F16 }},
+		{"integers", plan.ErrInvalidPlan, func(s *plan.RegSpec) { s.DType = tensor.I32 }},
+		{"rank 3", plan.ErrUnsupportedTensorRank, func(s *plan.RegSpec) { s.Rank = 3 }},
+		{"rank 5", plan.ErrUnsupportedTensorRank, func(s *plan.RegSpec) { s.Rank = 5 }},
+		{"layout", plan.ErrInvalidPlan, func(s *plan.RegSpec) { s.Layout = plan.NumLayouts }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for r := range m.Plans.Prefill.Plan.Registers {
+				pre := *m.Plans.Prefill
+				pre.Plan.Registers = slices.Clone(pre.Plan.Registers)
+				if slices.Contains(pre.Plan.Inputs, plan.RegisterRef(r)) {
+					continue
+				}
+				c.edit(&pre.Plan.Registers[r])
+				if _, err := exec.New(&plan.ModelPlans{Prefill: &pre, Decode: m.Plans.Decode}, m.weights, small); !errors.Is(err, c.kind) {
+					t.Fatalf("r%d: %v", r, err)
+				}
+			}
+		})
 	}
 }
 

@@ -6,13 +6,15 @@ import (
 	"atenia/internal/plan"
 )
 
-// Counters count what steps do. They cost atomic operations, so production
-// steps have none; tests and the bench command pass one.
+// Counters count what steps do. They cost atomic operations, so steps have none
+// unless someone reads them: a trace, metrics, or the bench command.
 type Counters struct {
 	perOp    [256]atomic.Uint64
 	total    atomic.Uint64
 	launches atomic.Uint64
 	experts  atomic.Uint64
+
+	evaluations atomic.Uint64
 }
 
 func (c *Counters) dispatch(op plan.Opcode) {
@@ -35,6 +37,9 @@ func (c *Counters) Launches() uint64 { return c.launches.Load() }
 // chose.
 func (c *Counters) Experts() uint64 { return c.experts.Load() }
 
+// Evaluations returns how many graphs of recorded instructions were evaluated.
+func (c *Counters) Evaluations() uint64 { return c.evaluations.Load() }
+
 // Reset sets all counts to zero.
 func (c *Counters) Reset() {
 	for i := range c.perOp {
@@ -43,4 +48,5 @@ func (c *Counters) Reset() {
 	c.total.Store(0)
 	c.launches.Store(0)
 	c.experts.Store(0)
+	c.evaluations.Store(0)
 }

@@ -1,8 +1,12 @@
 package exec
 
 import (
+	"fmt"
+	"slices"
+
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
+	"atenia/tensor"
 )
 
 // cpuTable has the CPU's adapter for every opcode. Families that need others
@@ -47,6 +51,18 @@ func (cpuBackend) Name() string { return "cpu" }
 
 // Capability reports an opcode's batch support: the CPU runs any batch of every
 // opcode it supports.
-func (cpuBackend) Capability(op plan.Opcode) (pass.Capability, bool) {
-	return pass.Capability{Batch: true}, cpuTable[op] != nil
+func (cpuBackend) Capability(op plan.Opcode) (pass.AdapterCapability, bool) {
+	return pass.AdapterCapability{Batch: true, Accept: holds}, cpuTable[op] != nil
+}
+
+// holds rejects an instruction with a value that registers cannot hold: they are float32.
+// Row numbers are the step's own and need none.
+func holds(p *plan.ExecutionPlan, i int) error {
+	ins := &p.Instructions[i]
+	for _, r := range slices.Concat(ins.In, ins.Out) {
+		if s := &p.Registers[r]; s.DType.Float() && s.DType != tensor.F32 {
+			return fmt.Errorf("r%d (%s) has type %s, registers hold %s", r, s.Name, s.DType, tensor.F32)
+		}
+	}
+	return nil
 }

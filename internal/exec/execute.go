@@ -17,7 +17,7 @@ type bound struct {
 	ins *plan.Instruction
 	out []*register
 
-	kills []*register // that die after it, with -tags invariants
+	guard *guard // with -tags invariants
 }
 
 // execute is the executor's only loop, and the only function that calls
@@ -29,11 +29,14 @@ func execute(prog []bound, s *Step) error {
 			if s.stopped() {
 				return ErrStopped
 			}
+			if invariants {
+				prog[i].guard.enter(s)
+			}
 			if err := prog[i].run(s); err != nil {
 				return &stepError{i, prog[i].ins.Op, err}
 			}
 			if invariants {
-				prog[i].die()
+				prog[i].guard.leave(s)
 			}
 		}
 		return nil
@@ -46,6 +49,9 @@ func execute(prog []bound, s *Step) error {
 		if s.Counters != nil {
 			s.Counters.dispatch(b.ins.Op)
 		}
+		if invariants {
+			b.guard.enter(s)
+		}
 		if err := b.run(s); err != nil {
 			return &stepError{i, b.ins.Op, err}
 		}
@@ -55,7 +61,7 @@ func execute(prog []bound, s *Step) error {
 			}
 		}
 		if invariants {
-			b.die()
+			b.guard.leave(s)
 		}
 	}
 	return nil

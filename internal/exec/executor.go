@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -37,6 +38,10 @@ type Config struct {
 	// 0. It needs Precise, since rows are not kept as floats otherwise, and is called
 	// from the goroutine of the step.
 	Inputs func(weight string, expert int, rows []float32, cols int)
+	// Counters, if set, count the steps that have none of their own.
+	Counters *Counters
+	// Backend names the backends of plans in order of preference, see [Backends].
+	Backend string
 	// Account is what buffers are reserved in.
 	Account *ledger.Account
 	// Pack configures where the packed form of weights is stored.
@@ -101,9 +106,12 @@ type Executor struct {
 	deep            int      // inner vision layers that prefill reads
 	whole           bool     // tokens of an image attend to each other: no step cuts it
 	ropes           []*ropeTable
-	byPlace         bool         // some turn by time, row and column
-	buffers, arena  ledger.Block // registers; work
-	work            []byte       // the bytes of arena
+	recorded        []plan.Mode    // of plans whose backend records
+	handoffs        []plan.Handoff // between the plans, with what their backends ask for
+	graph           []bound        // recorded and not evaluated yet
+	byPlace         bool           // some turn by time, row and column
+	buffers, arena  ledger.Block   // registers; work
+	work            []byte         // the bytes of arena
 	workBytes       int
 	registerBytes   int64
 	measuring       bool        // [Measure] binds; no step will run
@@ -121,9 +129,11 @@ type Executor struct {
 
 // A program is one bound plan.
 type program struct {
-	bound  []bound
-	logits *register
-	outs   []*register
+	bound    []bound
+	logits   *register
+	outs     []*register
+	recorded bool // its backend records
+	sync     bool // what it hands on is waited for
 }
 
 // Weights are bound by the canonical names of [plan.WeightBinding].
@@ -176,16 +186,8 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a model needs a prefill plan")
 	}
 	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States, weights: pack.New(cfg.Pack)}
-	if err := pass.CheckHandoffs(plans); err != nil {
+	if err := x.route(plans); err != nil {
 		return nil, err
-	}
-	for _, c := range []*plan.CompiledPlan{plans.Scatter, plans.Prefill, plans.Decode, plans.Early} {
-		if c == nil { // encoders do not decode, few models read images
-			continue
-		}
-		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
-			return nil, err
-		}
 	}
 	for i := range x.states {
 		if a := x.states[i].AlignBytes; a > pageAlign {
@@ -208,7 +210,7 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	if plans.Scatter != nil {
 		stages = append(stages, stage{c: plans.Scatter, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens)}, to: &x.scatter})
 	}
-	if err := x.bindStages(stages, plans, w); err != nil {
+	if err := x.bindStages(stages, w); err != nil {
 		return err
 	}
 	x.vocab = int(x.prefill.logits.cols)
@@ -224,51 +226,62 @@ type stage struct {
 }
 
 // bindStages maps the registers of plans onto one set of buffers and binds their
-// instructions. What one plan hands to another has a buffer of its own.
-func (x *Executor) bindStages(stages []stage, plans *plan.ModelPlans, w Weights) error {
+// instructions.
+func (x *Executor) bindStages(stages []stage, w Weights) error {
+	x.mapStages(stages)
 	var sizes []uint64
 	for i := range stages {
 		s := &stages[i]
-		s.m = pass.Map(s.c, s.size, pass.Inputs(s.c))
 		sizes = append(sizes, make([]uint64, max(0, len(s.m.Buffers)-len(sizes)))...)
 		bufferSizes(sizes, s.c, &s.m, s.size)
-	}
-	own := len(sizes)
-	handed := x.handed(plans)
-	for _, h := range handed {
-		sizes = append(sizes, uint64(x.cfg.MaxTokens)*uint64((4*h.Cols+pageAlign-1)&^(pageAlign-1)))
 	}
 	buffers, err := x.allocate(sizes)
 	if err != nil {
 		return err
 	}
+	recorded := 0
 	for i := range stages {
 		s := &stages[i]
-		fixed := map[plan.RegisterRef][]float32{}
-		for k, h := range handed {
-			switch s.c.Plan.Mode {
-			case h.From:
-				fixed[h.FromReg] = buffers[own+k]
-			case h.To:
-				fixed[h.ToReg] = buffers[own+k]
-			}
-		}
-		if *s.to, err = x.bindPlan(s.c, &s.m, buffers, fixed, w); err != nil {
+		if *s.to, err = x.bindPlan(s.c, &s.m, buffers, w); err != nil {
 			return fmt.Errorf("%s plan: %w", s.c.Plan.Mode, err)
 		}
+		p := *s.to
+		p.recorded = slices.Contains(x.recorded, s.c.Plan.Mode)
+		p.sync = slices.ContainsFunc(x.handoffs, func(h plan.Handoff) bool { return h.Sync && h.From == s.c.Plan.Mode })
+		if p.recorded {
+			recorded += len(p.bound)
+		}
 	}
+	x.graph = make([]bound, 0, recorded)
 	return nil
 }
 
-// handed lists the boundaries between the plans of one step. Image rows cross
-// theirs in the caller's memory ([Span.Image]).
-func (x *Executor) handed(plans *plan.ModelPlans) (hs []plan.Handoff) {
-	for _, h := range plans.Handoffs {
-		if h.From == plan.ModeScatter && plans.Scatter != nil {
-			hs = append(hs, h)
+// mapStages maps the registers of plans. What one plan of a step hands to another stays in
+// the buffer that the consumer gives it, until it releases that ([plan.Handoff]). Image
+// rows cross their boundary in the caller's memory ([Span.Image]).
+func (x *Executor) mapStages(stages []stage) {
+	find := func(mode plan.Mode) *stage {
+		if i := slices.IndexFunc(stages, func(s stage) bool { return s.c.Plan.Mode == mode }); i >= 0 {
+			return &stages[i]
+		}
+		return nil
+	}
+	for i := range stages {
+		s := &stages[i]
+		external, held := pass.Inputs(s.c), map[plan.RegisterRef]uint32{}
+		for _, h := range x.handoffs {
+			if h.To == s.c.Plan.Mode && find(h.From) != nil {
+				delete(external, h.ToReg)
+				held[h.ToReg] = h.ReleaseAfter
+			}
+		}
+		s.m = pass.MapStage(s.c, s.size, external, held)
+	}
+	for _, h := range x.handoffs {
+		if from, to := find(h.From), find(h.To); from != nil && to != nil {
+			from.m.Place(h.FromReg, to.m.ToPhysical[h.ToReg])
 		}
 	}
-	return hs
 }
 
 // bufferSizes raises sizes to the needs of a plan: those of its mapping, and
@@ -312,16 +325,13 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 	return buffers, nil
 }
 
-func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, fixed map[plan.RegisterRef][]float32, w Weights) (*program, error) {
+func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, w Weights) (*program, error) {
 	p := &c.Plan
 	regs := make([]*register, len(p.Registers))
 	for r, spec := range p.Registers {
 		regs[r] = &register{rows: spec.Rows, cols: spec.Cols}
 		if b := m.ToPhysical[r]; b != plan.NoBuffer {
 			regs[r].buf = buffers[b]
-		}
-		if buf, ok := fixed[plan.RegisterRef(r)]; ok {
-			regs[r].buf = buf
 		}
 	}
 	if len(p.Outputs) != 1 && p.Mode != plan.ModeVisionEncode || len(p.Outputs) == 0 {
@@ -336,7 +346,7 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for i, k := range kernels {
 		b.bound[i].run = k
 	}
-	mortal(b.bound, c, regs, fixed)
+	x.guardAll(b.bound, c, regs)
 	if p.Mode != plan.ModeScatter { // it reads no products
 		if err := x.cfg.Stream.check(x.units); err != nil {
 			return nil, err
@@ -367,7 +377,7 @@ func (x *Executor) Step(s *Step) error {
 	if err := s.check(x); err != nil {
 		return err
 	}
-	s.x = x
+	s.x, s.Counters = x, cmp.Or(s.Counters, x.cfg.Counters)
 	x.limit(s.Threads)
 	s.requested = len(s.Requested)
 	s.rowRun = s.rowRun[:0]
@@ -408,10 +418,10 @@ func (x *Executor) pass(s *Step) error {
 	}
 	p := x.program(s)
 	if p == x.prefill && x.scatter != nil {
-		err = execute(x.scatter.bound, s)
+		err = x.stage(x.scatter, s, false)
 	}
 	if err == nil {
-		err = execute(p.bound, s)
+		err = x.stage(p, s, true)
 	}
 	ended = true
 	return err

@@ -240,6 +240,7 @@ func imageBatch(t *testing.T, m *model, spans []exec.Span, tokens []int32) {
 	l := m.lane(t, exec.Config{Threads: 2, MaxLogits: 512, Context: 512})
 	l.spans = spans
 	alone := l.run(&exec.Step{}, feed{l.sequence(len(tokens)), tokens})
+	graphImages(t, m, spans, tokens, alone)
 	other := l.sequence(len(tokens))
 	l.run(&exec.Step{}, feed{other, tokens[:spans[0].At]})
 	rest := tokens[spans[0].At : spans[0].At+spans[0].Len]

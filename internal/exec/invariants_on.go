@@ -2,5 +2,5 @@
 
 package exec
 
-// invariants reports whether registers and scratch are poisoned.
+// invariants reports whether registers and scratch are poisoned and instructions guarded.
 const invariants = true

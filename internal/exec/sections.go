@@ -25,6 +25,9 @@ func (b *Bind) section(layer uint32, name string, t tensor.DType, bytes int) (in
 	case s.Bytes != uint64(bytes) || off+s.Bytes > d.SizeBytes:
 		return 0, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "section %s of layer %d has %d bytes, want %d within a block of %d", name, layer, s.Bytes, bytes, d.SizeBytes)
 	}
+	if invariants {
+		b.guard.owned = append(b.guard.owned, [2]int{int(off), int(off) + bytes})
+	}
 	return int(off), nil
 }
 

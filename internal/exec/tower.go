@@ -115,7 +115,7 @@ func (t *Tower) sizing(patches uint64) plan.Sizing {
 
 func (t *Tower) bind(plans *plan.ModelPlans, w Weights) error {
 	all := []stage{{c: plans.VisionEncode, size: t.sizing(uint64(t.x.cfg.MaxTokens)), to: &t.p}}
-	return t.x.bindStages(all, plans, w)
+	return t.x.bindStages(all, w)
 }
 
 // Encode runs the tower over one image or video. Counters and the like are of
@@ -183,7 +183,7 @@ func (t *Tower) run(s *Step) error {
 	for _, r := range t.x.ropes {
 		r.fill(s)
 	}
-	return execute(t.p.bound, s)
+	return t.x.stage(t.p, s, true)
 }
 
 // restore returns rows of a step in the order of the image.

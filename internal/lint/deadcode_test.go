@@ -33,7 +33,6 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"serve/internal/dialect": {"the contract: the library takes connections over by net/http's interface, and reads them by net's", "hijacker.Hijack textConn.Read"},
 	"internal/model/file":    {"metadata of arrays of arrays is read; no writer makes it yet", "nestedOf"},
 	"internal/plan":          {"the contract: programs are read back", "ParseProgram"},
-	"internal/plan/pass":     {"the contract: plans are read back and hand-offs between backends checked", "nodeGraph"},
 	"internal/store/blob":    {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
 	"internal/text/token":    {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
 	"quila/internal/stores":  {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update kfeGradient KFE.Descend"},

@@ -52,8 +52,9 @@ type Binder[R, W, B any] interface {
 //
 // Bind stops at the first error, which names its instruction. Besides the
 // errors of adapters it is an [*OpcodeError] if the table has no entry, a
-// [*ParamABIError] if a payload does not fit the opcode, or a [*WeightError] if
-// the executor lacks a weight of the plan.
+// [*ParamABIError] if a payload does not fit the opcode, a [*PlanError] if an
+// operand's view does not, or a [*WeightError] if the executor lacks a weight of
+// the plan.
 func Bind[R, W, B, K any](p *ExecutionPlan, table AdapterTable[B, K], from Binder[R, W, B]) ([]K, error) {
 	made := make([]K, len(p.Instructions))
 	for i := range p.Instructions {
@@ -68,7 +69,7 @@ func Bind[R, W, B, K any](p *ExecutionPlan, table AdapterTable[B, K], from Binde
 		}
 		b, err := resolve(p, i, from)
 		if err != nil {
-			return nil, fmt.Errorf("instruction %d: %w", i, err)
+			return nil, err
 		}
 		if made[i], err = adapt(from.Open(b), payload); err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
@@ -84,11 +85,19 @@ func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Bindin
 		Ins: ins, Spec: Specs.Get(ins.Op),
 		names: make([]string, len(ins.Weights)), weights: make([]W, len(ins.Weights)),
 	}
-	for _, r := range ins.In {
-		b.In = append(b.In, from.Register(r))
+	for k, r := range ins.In {
+		v := p.Registers[r].View()
+		if err := b.Spec.checkView(i, "input", k, v, b.Spec.IsIndex(k)); err != nil {
+			return b, err
+		}
+		b.In, b.InViews = append(b.In, from.Register(r)), append(b.InViews, v)
 	}
-	for _, r := range ins.Out {
-		b.Out = append(b.Out, from.Register(r))
+	for k, r := range ins.Out {
+		v := p.Registers[r].View()
+		if err := b.Spec.checkView(i, "output", k, v, false); err != nil {
+			return b, err
+		}
+		b.Out, b.OutViews = append(b.Out, from.Register(r)), append(b.OutViews, v)
 	}
 	for slot, ref := range ins.Weights {
 		if ref == NoWeight {
@@ -97,7 +106,7 @@ func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Bindin
 		b.names[slot] = p.Weights[ref].Name
 		w, ok := from.Weight(ref)
 		if !ok {
-			return b, b.weightError(slot, "no such tensor was loaded")
+			return b, fmt.Errorf("instruction %d: %w", i, b.weightError(slot, "no such tensor was loaded"))
 		}
 		b.weights[slot] = w
 	}
@@ -111,6 +120,8 @@ type Binding[R, W any] struct {
 	Ins     *Instruction
 	Spec    *OpSpec
 	In, Out []R // in the order of Ins.In and Ins.Out
+
+	InViews, OutViews []TensorViewDesc // of In and Out; they suit the Spec
 
 	names   []string // by slot; "" = empty
 	weights []W      // by slot

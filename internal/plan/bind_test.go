@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // A view is the executor's view in these tests: registers are their names,
@@ -52,14 +53,21 @@ func bindAdd(v *view, _ *plan.AddParams) (string, error) {
 	return fmt.Sprintf("%d: %s = add %s %s", v.opened, v.Out[0], v.In[0], v.In[1]), nil
 }
 
-var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, nil, nil, nil, bindAdd, nil, nil,
+func bindGather(*view) (string, error) { return "gather", nil }
+
+var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, nil, nil, nil, bindAdd, nil, bindGather,
 	nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
 	nil, nil, nil)
+
+// row is a register of activations.
+func row(name string) plan.RegSpec {
+	return plan.RegSpec{Name: name, DType: tensor.F32, Rank: 2, Cols: 4}
+}
 
 func newExecutor(t *testing.T) *executor {
 	t.Helper()
 	p := &plan.ExecutionPlan{
-		Registers: []plan.RegSpec{{Name: "x"}, {Name: "y"}, {Name: "z"}, {Name: "sum"}},
+		Registers: []plan.RegSpec{row("x"), row("y"), row("z"), row("sum"), {Name: "rows", DType: tensor.F32, Rank: 1, Cols: 1}},
 		Weights:   []plan.WeightBinding{{Slot: "weight", Name: "w"}},
 		Instructions: []plan.Instruction{
 			{Op: plan.OpNorm, In: []plan.RegisterRef{0}, Out: []plan.RegisterRef{1}, Weights: []plan.WeightRef{0, plan.NoWeight}},
@@ -100,6 +108,16 @@ func TestBindErrors(t *testing.T) {
 		edit       func(*executor)
 	}{
 		{"no adapter", "instruction 2: unsupported opcode: pool", plan.ErrUnsupportedOpcode, func(x *executor) { x.plan.Instructions[2].Op = plan.OpPool }},
+		{"integers", "instruction 0: invalid plan: input 0 of norm has type I32, want a float", plan.ErrInvalidPlan, func(x *executor) { x.plan.Registers[0].DType = tensor.I32 }},
+		{"no type", "instruction 2: invalid plan: output 0 of residual_add has type", plan.ErrInvalidPlan, func(x *executor) { x.plan.Registers[3].DType = tensor.Invalid }},
+		{"rank 3", "instruction 0: unsupported tensor rank: input 0 of norm has rank 3, want 2", plan.ErrUnsupportedTensorRank, func(x *executor) { x.plan.Registers[0].Rank = 3 }},
+		{"rank 5", "instruction 0: unsupported tensor rank: output 0 of norm has rank 5, at most 4", plan.ErrUnsupportedTensorRank, func(x *executor) { x.plan.Registers[1].Rank = 5 }},
+		{"row numbers that are floats", "instruction 2: invalid plan: input 1 of gather_rows has type F32, want I32", plan.ErrInvalidPlan, func(x *executor) {
+			x.plan.Instructions[2].Op, x.plan.Instructions[2].Weights = plan.OpGatherRows, nil
+			x.plan.Instructions[2].In = []plan.RegisterRef{1, 4}
+			x.plan.Params[2] = plan.ParamBlock{Op: plan.OpGatherRows, Version: x.plan.Params[2].Version}
+		}},
+		{"unknown layout", "instruction 0: invalid plan: output 0 of norm has layout layout? with strides [4 1], want contiguous rows of 4", plan.ErrInvalidPlan, func(x *executor) { x.plan.Registers[1].Layout = plan.NumLayouts }},
 		{"another's payload", "instruction 2: invalid parameter block: residual_add: payload is for norm", plan.ErrInvalidParamBlockABI, func(x *executor) { x.plan.Instructions[2].Param = 0 }},
 		{"weight not loaded", "instruction 0: weight binding: w, slot weight of norm: no such tensor was loaded", plan.ErrWeightBinding, func(x *executor) { x.loaded = nil }},
 		{"adapter refuses", "instruction 1: weight binding: , slot weight of norm: 2 groups", plan.ErrWeightBinding, func(x *executor) {

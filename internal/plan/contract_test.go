@@ -34,6 +34,9 @@ func TestContractShape(t *testing.T) {
 		{CompiledPlan{}, map[string]any{"Plan": ExecutionPlan{}, "Live": LivenessMap{}, "PeakRegisters": uint16(0), "Diagnostics": []PlanDiagnostic{}}},
 		{PhysicalMapping{}, map[string]any{"ToPhysical": []uint16{}, "Buffers": []BufferSpec{}, "Bytes": uint64(0)}},
 		{ModelPlans{}, map[string]any{"VisionEncode": &CompiledPlan{}, "Scatter": &CompiledPlan{}, "Prefill": &CompiledPlan{}, "Decode": &CompiledPlan{}, "Handoffs": []Handoff{}}},
+		{TensorViewDesc{}, map[string]any{"DType": tensor.F32, "Rank": uint8(0), "Rows": RowKind(0), "Cols": uint32(0), "Strides": [2]uint32{}, "Layout": Layout(0)}},
+		{OpSpec{}, map[string]any{"Op": Opcode(0), "Weights": []string{}, "States": StateKindSet(0), "Modes": ModeSet(0), "InPlace": InPlace(0)}},
+		{AdapterTable[int, int]{}, nil},
 		{Handoff{}, map[string]any{"From": Mode(0), "To": Mode(0), "FromReg": RegisterRef(0), "ToReg": RegisterRef(0), "DType": tensor.F32, "Layout": Layout(0), "Sync": false, "ReleaseAfter": uint32(0)}},
 	} {
 		typ := reflect.TypeOf(tc.v)
@@ -42,6 +45,18 @@ func TestContractShape(t *testing.T) {
 			if !ok || f.Type != reflect.TypeOf(v) {
 				t.Errorf("%s.%s: have %v, want %T", typ.Name(), name, f.Type, v)
 			}
+		}
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"Opcode", "RegisterRef", "TensorHandle", "TensorViewDesc", "StateBlockHandle", "ParamBlock", "StateDescriptor", "LivenessMap",
+		"ExecutionPlan", "CompiledPlan", "PhysicalMapping", "AdapterTable", "AdapterCapability", "ExecutionContext", "KernelAdapterFn",
+	} {
+		if !strings.Contains(string(doc), "//\t"+name+" ") && !strings.Contains(string(doc), " "+name+" is ") && !strings.Contains(string(doc), " "+name+" an ") {
+			t.Errorf("the package's essay does not say what %s is here", name)
 		}
 	}
 	for name, kind := range map[string][2]reflect.Kind{
@@ -53,6 +68,9 @@ func TestContractShape(t *testing.T) {
 		if kind[0] != kind[1] {
 			t.Errorf("%s is %v, want %v", name, kind[0], kind[1])
 		}
+	}
+	if len(AdapterTable[int, int]{}) != 256 {
+		t.Error("a table of adapters does not cover every opcode number")
 	}
 	if len(*Specs) != 256 {
 		t.Error("the spec table does not cover every opcode number")

@@ -49,6 +49,31 @@
 // (internal/tape). [NewAdapterTable] has one parameter for each opcode, so that
 // an executor that forgets one does not compile.
 //
+// # Names of the contract
+//
+// The runtime contract that this implements names thirteen types; a reader of it
+// finds them here. The reasons are those of docs/decisions/0018-what-runs.md.
+//
+//	contract           here                     why it is not the same
+//	Opcode             [Opcode]                 the same
+//	RegisterRef        [RegisterRef]            the same
+//	TensorHandle       R of a [Binder]          a type parameter: the compiler keeps a backend's
+//	                                            handles out of another; internal/exec has a register
+//	TensorViewDesc     [TensorViewDesc]         rows are symbolic, so the shape is RowKind and Cols
+//	StateBlockHandle   pages of an exec.Run     a sequence's state is a list of pages that grows;
+//	                                            id is the position, size the length of the slice
+//	ParamBlock         [ParamBlock]             the same
+//	StateDescriptor    [StateDescriptor]        and pages, window, layers, sections
+//	LivenessMap        [LivenessMap]            the same
+//	ExecutionPlan      [ExecutionPlan]          and mode, inputs, outputs, weights' names
+//	CompiledPlan       [CompiledPlan]           the same
+//	PhysicalMapping    [PhysicalMapping]        and the bytes that it saves
+//	AdapterTable       [AdapterTable]           its entries are factories: they run when a plan is bound
+//	AdapterCapability  pass.AdapterCapability   and Accept, for what an opcode alone does not tell
+//
+// ExecutionContext is exec.Step, KernelAdapterFn an [Adapter] and the exec.Kernel
+// that it returns, the map of operations to opcodes [Specs].
+//
 // # Text
 //
 // Everything here prints and reads back: plans as text ([Print], [ParseText])

@@ -49,5 +49,24 @@ type PhysicalMapping struct {
 	NaiveBytes uint64 // the bytes of one buffer per register
 }
 
+// Place gives a register another buffer, whose registers get that of this one: where
+// several mappings share buffers, a value that crosses from one to another has the same in
+// both.
+func (m *PhysicalMapping) Place(r RegisterRef, buffer uint16) {
+	for len(m.Buffers) <= int(buffer) {
+		m.Buffers = append(m.Buffers, BufferSpec{Align: BufferAlign})
+	}
+	from := m.ToPhysical[r]
+	for i, b := range m.ToPhysical {
+		switch b {
+		case from:
+			m.ToPhysical[i] = buffer
+		case buffer:
+			m.ToPhysical[i] = from
+		}
+	}
+	m.Buffers[from], m.Buffers[buffer] = m.Buffers[buffer], m.Buffers[from]
+}
+
 // NoBuffer is the buffer of a register whose storage the caller owns.
 const NoBuffer = ^uint16(0)

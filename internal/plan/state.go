@@ -12,11 +12,10 @@ const (
 	StateRecurrent                  // fixed size, not addressed by position
 	StateConv                       // a short window of inputs
 	StateCrossKV                    // written once per request
-	StateScratch                    // lives for one step
 	NumStateKinds
 )
 
-var stateNames = [NumStateKinds]string{"kv", "recurrent", "conv", "cross_kv", "scratch"}
+var stateNames = [NumStateKinds]string{"kv", "recurrent", "conv", "cross_kv"}
 
 // String returns the kind's name.
 func (k StateKind) String() string {
@@ -43,10 +42,8 @@ func (s StateKindSet) Has(k StateKind) bool { return s&(1<<k) != 0 }
 // ModeStates says which kinds of state the plan of a mode may declare: the
 // vision stages keep nothing between steps.
 var ModeStates = [NumModes]StateKindSet{
-	ModeDecode:       kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
-	ModePrefill:      kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
-	ModeVisionEncode: kinds(StateScratch),
-	ModeScatter:      kinds(StateScratch),
+	ModeDecode:  kinds(StateKV, StateRecurrent, StateConv, StateCrossKV),
+	ModePrefill: kinds(StateKV, StateRecurrent, StateConv, StateCrossKV),
 }
 
 // A StateKey names one state of a model: a kind and a group inside it, because
@@ -56,18 +53,19 @@ type StateKey struct {
 	Group uint8
 }
 
-// A Lifecycle is how long a state lives.
+// A Lifecycle is how long a state lives. There is none for one step: what a kernel
+// needs no longer than that is scratch, which belongs to the executor and not to a
+// sequence, so that no scheduler has to place it.
 type Lifecycle uint8
 
 // The lifecycles.
 const (
 	SlotPersistent Lifecycle = iota
 	RequestScoped
-	StepScoped
 	NumLifecycles
 )
 
-var lifecycleNames = [NumLifecycles]string{"slot_persistent", "request_scoped", "step_scoped"}
+var lifecycleNames = [NumLifecycles]string{"slot_persistent", "request_scoped"}
 
 // String returns the lifecycle's name.
 func (l Lifecycle) String() string {
@@ -151,14 +149,6 @@ var Matrix = [NumLifecycles][NumActions]effect{
 		ActReuse:        {},
 		ActEvict:        {Allowed: true, Release: true},
 		ActCloneForFork: {Allowed: true},
-		ActDeinit:       {Allowed: true, Release: true},
-	},
-	StepScoped: {
-		ActAlloc:        {Allowed: true, Zero: true},
-		ActReset:        {Allowed: true, Zero: true},
-		ActReuse:        {},
-		ActEvict:        {Allowed: true, Release: true},
-		ActCloneForFork: {},
 		ActDeinit:       {Allowed: true, Release: true},
 	},
 }

@@ -10,10 +10,8 @@ import (
 // not addressed by position reads as zero whenever a new owner gets it.
 func TestLifecycleMatrix(t *testing.T) {
 	forbidden := map[[2]uint8]bool{
-		{uint8(RequestScoped), uint8(ActReset)}:     true,
-		{uint8(RequestScoped), uint8(ActReuse)}:     true,
-		{uint8(StepScoped), uint8(ActReuse)}:        true,
-		{uint8(StepScoped), uint8(ActCloneForFork)}: true,
+		{uint8(RequestScoped), uint8(ActReset)}: true,
+		{uint8(RequestScoped), uint8(ActReuse)}: true,
 	}
 	for l := range NumLifecycles {
 		for a := range NumActions {

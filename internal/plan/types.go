@@ -25,29 +25,6 @@ const (
 	MaxRegisters    = 1 << 13
 )
 
-// A Layout is the order of a value's elements in memory.
-type Layout uint8
-
-// The layouts.
-const (
-	Contiguous Layout = iota
-	Strided
-	BackendNative
-	VisionRowMajor
-	VisionMergeBlock
-	NumLayouts
-)
-
-var layoutNames = [NumLayouts]string{"contiguous", "strided", "native", "vision_row_major", "vision_merge_block"}
-
-// String returns the layout's name.
-func (l Layout) String() string {
-	if l < NumLayouts {
-		return layoutNames[l]
-	}
-	return "layout?"
-}
-
 // A RowKind is the symbolic number of rows of a value, so that one plan serves
 // every batch; a [Sizing] turns it into a number.
 type RowKind uint8

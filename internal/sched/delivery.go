@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"atenia/internal/plan"
 	"atenia/internal/sample"
 )
 
@@ -135,7 +134,6 @@ func (s *Scheduler) deliver() {
 		if sl.draft.rows == 0 {
 			sl.slide()
 		}
-		sl.endScope(plan.StepScoped)
 		sl.takeSnapshot()
 		sl.st.drafted += sl.draft.rows
 		if sl.draft.kind == byModel {

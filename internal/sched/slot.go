@@ -162,14 +162,9 @@ func (sl *slot) holds() bool {
 // the others keep what they got, for the next attempt.
 func (sl *slot) extend(n int) error {
 	for i, x := range sl.states {
-		end := 1 // a state of a request or a step is one block
-		switch p := sl.s.storage.pools[i]; {
-		case p.Persistent():
+		end := 1 // a state of a request is one block
+		if sl.s.storage.pools[i].Persistent() {
 			end = sl.done + n
-		case p.Descriptor().Lifecycle == plan.StepScoped && x.Bound():
-			if err := x.Reset(0); err != nil {
-				return err
-			}
 		}
 		if err := x.Extend(end); err != nil {
 			return err

@@ -10,11 +10,11 @@ import (
 // [State.Alloc] until [State.Evict] or [State.Deinit]. Every action goes through the
 // plan's matrix of lifecycles:
 //
-//	                   slot_persistent   request_scoped   step_scoped
-//	alloc              bind              bind, zero       bind, zero
-//	reset, reuse       continue at p     error            zero; error
-//	evict              unbind            unbind           unbind
-//	clone_for_fork     share pages       share pages      error
+//	                   slot_persistent   request_scoped
+//	alloc              bind              bind, zero
+//	reset, reuse       continue at p     error
+//	evict              unbind            unbind
+//	clone_for_fork     share pages       share pages
 //
 // A state that is addressed by position continues at any position whose pages it
 // has. One that is not (recurrent, conv) continues at its end, at 0, where it is

@@ -11,14 +11,13 @@ import (
 )
 
 // descriptors returns a descriptor of every kind of state, with the lifecycle that plans
-// give it, and one of each lifecycle that no kind has yet.
+// give it.
 func descriptors() []plan.StateDescriptor {
 	ds := []plan.StateDescriptor{
 		{Kind: plan.StateKV, Lifecycle: plan.SlotPersistent, PageTokens: 4},
 		{Kind: plan.StateRecurrent, Lifecycle: plan.SlotPersistent, ZeroInit: true},
 		{Kind: plan.StateConv, Lifecycle: plan.SlotPersistent, ZeroInit: true},
 		{Kind: plan.StateCrossKV, Lifecycle: plan.RequestScoped},
-		{Kind: plan.StateScratch, Lifecycle: plan.StepScoped},
 	}
 	for i := range ds {
 		ds[i].SizeBytes, ds[i].AlignBytes, ds[i].Layers, ds[i].LayerStride = 192, 64, 1, 192

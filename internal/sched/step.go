@@ -237,10 +237,10 @@ func (s *Scheduler) fail(err error) {
 // rollback rewinds the sequences of a step that did not end, if they have states
 // that a step changes in place: what these hold is of no token.
 func (s *Scheduler) rollback() {
+	if !s.storage.snapshots {
+		return
+	}
 	for _, sl := range s.batch.owners {
-		sl.endScope(plan.StepScoped)
-		if s.storage.snapshots {
-			sl.rewind()
-		}
+		sl.rewind()
 	}
 }

@@ -26,14 +26,18 @@ output r3
 // gpu is a backend that runs one slot at a time.
 type gpu struct{}
 
-func (gpu) Name() string                                   { return "gpu" }
-func (gpu) Capability(plan.Opcode) (pass.Capability, bool) { return pass.Capability{MaxBatch: 1}, true }
+func (gpu) Name() string { return "gpu" }
+func (gpu) Capability(plan.Opcode) (pass.AdapterCapability, bool) {
+	return pass.AdapterCapability{MaxBatch: 1}, true
+}
 
 // cpu is one that takes any batch.
 type cpu struct{}
 
-func (cpu) Name() string                                   { return "cpu" }
-func (cpu) Capability(plan.Opcode) (pass.Capability, bool) { return pass.Capability{Batch: true}, true }
+func (cpu) Name() string { return "cpu" }
+func (cpu) Capability(plan.Opcode) (pass.AdapterCapability, bool) {
+	return pass.AdapterCapability{Batch: true}, true
+}
 
 // Routing chooses one backend for a whole plan and keeps the reasons.
 func ExampleRoute() {

@@ -18,7 +18,7 @@ var order = [plan.NumModes]int{
 // joins an output of an earlier stage to an input of a later one, both sides
 // agree with its declaration, every input has one source, and the buffer is
 // held until the consumer's last read. graph lists the stages that run on a
-// backend which records work ([nodeGraph]); their boundaries must be synchronised.
+// backend which records work ([Routing.Records]); their boundaries must be synchronised.
 // Errors match [plan.ErrInvalidHandoff].
 func CheckHandoffs(m *plan.ModelPlans, graph ...plan.Mode) error {
 	type place struct {
@@ -38,6 +38,18 @@ func CheckHandoffs(m *plan.ModelPlans, graph ...plan.Mode) error {
 		fed[to] = true
 	}
 	return nil
+}
+
+// Synchronised returns the plans with the boundaries of the stages that record marked as
+// synchronised. Only who chose the backends knows which these are.
+func Synchronised(m *plan.ModelPlans, graph ...plan.Mode) *plan.ModelPlans {
+	out := *m
+	out.Handoffs = slices.Clone(m.Handoffs)
+	for i := range out.Handoffs {
+		h := &out.Handoffs[i]
+		h.Sync = h.Sync || slices.Contains(graph, h.From) || slices.Contains(graph, h.To)
+	}
+	return &out
 }
 
 func checkHandoff(m *plan.ModelPlans, i int, graph []plan.Mode) error {

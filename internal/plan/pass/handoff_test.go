@@ -68,8 +68,8 @@ func TestHandoffDType(t *testing.T) {
 }
 
 func TestHandoffLayout(t *testing.T) {
-	reject(t, "layout", func(m *plan.ModelPlans) { m.Handoffs[0].Layout = plan.VisionMergeBlock })
-	reject(t, "layout", func(m *plan.ModelPlans) { m.VisionEncode.Plan.Registers[2].Layout = plan.VisionRowMajor })
+	reject(t, "layout", func(m *plan.ModelPlans) { m.Handoffs[0].Layout = plan.NumLayouts })
+	reject(t, "layout", func(m *plan.ModelPlans) { m.VisionEncode.Plan.Registers[2].Layout = plan.NumLayouts })
 }
 
 func TestHandoffCols(t *testing.T) {

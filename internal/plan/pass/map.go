@@ -22,8 +22,15 @@ import (
 //
 // Sizes saturate at [plan.MaxBufferBytes], which no allocator grants.
 func Map(c *plan.CompiledPlan, sizing plan.Sizing, external map[plan.RegisterRef]bool) plan.PhysicalMapping {
+	return MapStage(c, sizing, external, nil)
+}
+
+// MapStage is [Map] for a stage that other stages hand values to. held has their registers
+// and the instructions after which they are released ([plan.Handoff.ReleaseAfter]): their
+// buffers are not taken before, even if nothing reads them any more.
+func MapStage(c *plan.CompiledPlan, sizing plan.Sizing, external map[plan.RegisterRef]bool, held map[plan.RegisterRef]uint32) plan.PhysicalMapping {
 	p := &c.Plan
-	m := mapper{c: c, external: external, need: make([]uint64, len(p.Registers))}
+	m := mapper{c: c, external: external, held: held, need: make([]uint64, len(p.Registers))}
 	m.out.ToPhysical = slices.Repeat([]uint16{plan.NoBuffer}, len(p.Registers))
 	for r := range p.Registers {
 		m.need[r] = bytesOf(&p.Registers[r], sizing)
@@ -56,6 +63,7 @@ func addBytes(a, b uint64) uint64 { return min(a+b, plan.MaxBufferBytes) }
 type mapper struct {
 	c        *plan.CompiledPlan
 	external map[plan.RegisterRef]bool
+	held     map[plan.RegisterRef]uint32
 	need     []uint64 // register → bytes
 	free     []uint16 // buffers that hold nothing
 	out      plan.PhysicalMapping
@@ -75,7 +83,12 @@ func (m *mapper) step(i int) {
 	// Buffers come free only now: outputs and inputs exist together. A buffer
 	// that was taken over is freed by its new owner, when that dies.
 	for k, r := range in.In {
-		if m.c.Live.Kills(i, r) && !slices.Contains(in.In[:k], r) && !m.takenOver(in, r) {
+		if _, held := m.held[r]; !held && m.c.Live.Kills(i, r) && !slices.Contains(in.In[:k], r) && !m.takenOver(in, r) {
+			m.release(r)
+		}
+	}
+	for _, r := range m.c.Plan.Inputs {
+		if at, held := m.held[r]; held && int(at) == i && !m.takenOver(in, r) {
 			m.release(r)
 		}
 	}
@@ -101,7 +114,8 @@ func (m *mapper) inPlace(i int) (src plan.RegisterRef, ok bool) {
 	}
 	b := m.out.ToPhysical[src]
 	fits := b != plan.NoBuffer && m.need[in.Out[0]] <= m.out.Buffers[b].Size
-	return src, fits && m.c.Live.Kills(i, src) && !m.external[in.Out[0]]
+	at, held := m.held[src]
+	return src, fits && m.c.Live.Kills(i, src) && (!held || int(at) == i) && !m.external[in.Out[0]]
 }
 
 func (m *mapper) takenOver(in *plan.Instruction, r plan.RegisterRef) bool {

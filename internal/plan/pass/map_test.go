@@ -241,3 +241,34 @@ func BenchmarkCompile48(b *testing.B) {
 		Map(c, prompt, nil)
 	}
 }
+
+// What another stage wrote keeps its buffer until it is released, wherever that is, and a
+// mapping is as sound when a value has been given another buffer.
+func TestMapStage(t *testing.T) {
+	eachToy(t, func(t *testing.T, name string, mode plan.Mode, opt Options) {
+		c := compile(t, name, mode, 3, opt)
+		r := c.Plan.Inputs[0]
+		external := inputsOf(c)
+		delete(external, r)
+		for release := c.Live.LastRead[r]; int(release) < len(c.Plan.Instructions); release++ {
+			m := MapStage(c, prompt, external, map[plan.RegisterRef]uint32{r: release})
+			simulate(t, c, &m, prompt)
+			for i, in := range c.Plan.Instructions {
+				for k, out := range in.Out {
+					place, ok := plan.Specs.Get(in.Op).InPlace.Input()
+					over := ok && k == 0 && in.In[place] == r && i == int(release)
+					if m.ToPhysical[out] == m.ToPhysical[r] && i <= int(release) && !over {
+						t.Fatalf("instruction %d writes the buffer of r%d, which is held until %d is done", i, r, release)
+					}
+				}
+			}
+			for b := range uint16(len(m.Buffers) + 2) {
+				m.Place(r, b)
+				if m.ToPhysical[r] != b {
+					t.Fatalf("r%d has buffer %d, want %d", r, m.ToPhysical[r], b)
+				}
+				simulate(t, c, &m, prompt)
+			}
+		}
+	})
+}

@@ -7,10 +7,10 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Capability describes a backend's support of one opcode. It must be true:
+// An AdapterCapability describes a backend's support of one opcode. It must be true:
 // the suite of the backend runs every opcode that claims Batch with a batch and
 // compares it with single runs.
-type Capability struct {
+type AdapterCapability struct {
 	Batch    bool // more than one slot in one call
 	MaxBatch int  // most slots in one call; 0 = any number
 	Graph    bool // records work that runs later, so stages need a sync between them
@@ -21,7 +21,7 @@ type Capability struct {
 }
 
 // limit is the largest batch.
-func (c Capability) limit() int {
+func (c AdapterCapability) limit() int {
 	switch {
 	case !c.Batch:
 		return 1
@@ -35,7 +35,7 @@ func (c Capability) limit() int {
 // it has none.
 type Backend interface {
 	Name() string
-	Capability(op plan.Opcode) (Capability, bool)
+	Capability(op plan.Opcode) (AdapterCapability, bool)
 }
 
 // A Routing is the backend a plan goes to, and why not to those before it.
@@ -43,6 +43,8 @@ type Routing struct {
 	Backend  Backend
 	Batch    int
 	Rejected []error // one error for each backend tried before, in order
+
+	plan *plan.ExecutionPlan
 }
 
 // Route picks the first backend that can run every instruction of the plan for
@@ -55,7 +57,7 @@ func Route(c *plan.CompiledPlan, batch int, backends ...Backend) (*Routing, erro
 	if batch < 1 {
 		return nil, invalid(plan.Whole, "batch of %d", batch)
 	}
-	r := &Routing{Batch: batch}
+	r := &Routing{Batch: batch, plan: &c.Plan}
 	for _, b := range backends {
 		err := suits(b, &c.Plan, batch)
 		if err == nil {
@@ -91,11 +93,11 @@ func suits(b Backend, p *plan.ExecutionPlan, batch int) error {
 	return nil
 }
 
-// nodeGraph reports whether a backend records any instruction of the plan instead
-// of running it.
-func nodeGraph(b Backend, c *plan.CompiledPlan) bool {
-	for i := range c.Plan.Instructions {
-		if cap, ok := b.Capability(c.Plan.Instructions[i].Op); ok && cap.Graph {
+// Records reports whether the backend records any instruction of the plan instead of
+// running it.
+func (r *Routing) Records() bool {
+	for i := range r.plan.Instructions {
+		if cap, ok := r.Backend.Capability(r.plan.Instructions[i].Op); ok && cap.Graph {
 			return true
 		}
 	}

@@ -177,7 +177,6 @@ func ruleEmbedding(s *site) error {
 	p := s.params.(*plan.EmbedParams)
 	return first(
 		sameRows(s),
-		indices(s, 0),
 		positive("vocab", p.Vocab),
 		same("output width", s.out[0].Cols, p.Dim),
 	)
@@ -225,7 +224,6 @@ func ruleHead(s *site) error {
 
 func ruleGather(s *site) error {
 	return first(
-		indices(s, 1),
 		same("output width", s.out[0].Cols, s.in[0].Cols),
 		sameRowKind("output", s.out[0].Rows, s.in[1].Rows),
 		sameType(s.out[0].DType, s.in[0].DType),
@@ -236,7 +234,7 @@ func rulePool(s *site) error {
 	p := s.params.(*plan.PoolParams)
 	err := first(below("kind", p.Kind, plan.PoolMean+1), same("output width", s.out[0].Cols, s.in[0].Cols))
 	if err == nil && len(s.in) > 1 {
-		return first(indices(s, 1), sameRowKind("output", s.out[0].Rows, s.in[1].Rows))
+		return sameRowKind("output", s.out[0].Rows, s.in[1].Rows)
 	}
 	return first(err, floats(s))
 }
@@ -252,14 +250,7 @@ func ruleMerge(s *site) error {
 }
 
 func ruleScatter(s *site) error {
-	err := first(
-		rowWise(s, s.in[0].Cols),
-		same("width of input 1", s.in[1].Cols, s.in[0].Cols),
-	)
-	if err != nil || len(s.in) < 3 {
-		return err
-	}
-	return indices(s, 2)
+	return first(rowWise(s, s.in[0].Cols), same("width of input 1", s.in[1].Cols, s.in[0].Cols))
 }
 
 // first returns the first error; rules list their conditions in the order in
@@ -361,10 +352,12 @@ func floats(s *site) error {
 	return nil
 }
 
-// indices: input i holds row numbers.
-func indices(s *site, i int) error {
-	if s.in[i].DType != tensor.I32 {
-		return fmt.Errorf("input %d has type %s, want %s", i, s.in[i].DType, tensor.I32)
+// indices: the inputs that the spec says hold row numbers do.
+func indices(s *site) error {
+	for i := range s.in {
+		if s.spec.IsIndex(i) && s.in[i].DType != tensor.I32 {
+			return fmt.Errorf("input %d has type %s, want %s", i, s.in[i].DType, tensor.I32)
+		}
 	}
 	return nil
 }

@@ -23,7 +23,6 @@ var kindRules = [plan.NumStateKinds]struct {
 	plan.StateRecurrent: {plan.SlotPersistent, true},
 	plan.StateConv:      {plan.SlotPersistent, true},
 	plan.StateCrossKV:   {plan.RequestScoped, false},
-	plan.StateScratch:   {plan.StepScoped, false},
 }
 
 // checkDescriptors verifies the state descriptors of a plan. Its errors match

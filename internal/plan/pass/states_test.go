@@ -24,7 +24,7 @@ func TestCheckStates(t *testing.T) {
 		{"", func(d *plan.StateDescriptor) {}},
 		{"", func(d *plan.StateDescriptor) { d.LayerStride, d.SizeBytes = 1<<40, 3<<40 }}, // above 4 GiB
 		{"unknown kind", func(d *plan.StateDescriptor) { d.Kind = plan.NumStateKinds }},
-		{"want slot_persistent", func(d *plan.StateDescriptor) { d.Lifecycle = plan.StepScoped }},
+		{"want slot_persistent", func(d *plan.StateDescriptor) { d.Lifecycle = plan.RequestScoped }},
 		{"not zeroed", func(d *plan.StateDescriptor) { d.ZeroInit = false }},
 		{"alignment 0", func(d *plan.StateDescriptor) { d.AlignBytes = 0 }},
 		{"alignment 96", func(d *plan.StateDescriptor) { d.AlignBytes = 96 }},

@@ -142,7 +142,7 @@ func (v *validator) instruction(i int) error {
 	for _, r := range in.Out {
 		at.out = append(at.out, v.p.Registers[r])
 	}
-	if err := rules[in.Op](at); err != nil {
+	if err := first(rules[in.Op](at), indices(at)); err != nil {
 		return invalid(i, "%s: %v", s.Name, err)
 	}
 	return nil

@@ -38,8 +38,8 @@
 // tracks of their own, H2D and D2H. A slice carries the tensor, its bytes and
 // MB/s; arrows lead from the read of a tensor to its move and to the computation
 // that uses it. [TraceWriter.Counter] adds other measurements, such as the bytes of
-// each tier, pressure or the depth of a queue; important decisions become
-// instants.
+// each tier, pressure or the depth of a queue: "dispatches" and "launches" have those
+// of the last step and of all steps. Important decisions become instants.
 //
 // The file is a JSON array that remains readable if it is cut off, as by a kill.
 //
@@ -62,4 +62,7 @@
 //	atenia_plan_error_ratio                measured over planned seconds, less 1
 //	atenia_cache_corrupt_total             corrupt entries
 //	atenia_trainer_regret                  time lost against the fastest threads
+//	atenia_dispatches_total                instructions that were dispatched
+//	atenia_launches_total                  work that was submitted to the worker pool
+//	atenia_step_dispatches                 by the last step; atenia_step_launches likewise
 package observe

@@ -63,11 +63,13 @@ func TestSet(t *testing.T) {
 	s.Decided(&rec)
 	const want = `atenia_cache_corrupt_total 1
 atenia_decisions_total{component="planner",rule="GpuNotAvailable"} 2
+atenia_dispatches_total 0
 atenia_expert_read_bytes_total 4096
 atenia_expert_wait_seconds_total 3
 atenia_experts_total{result="hit"} 5
 atenia_experts_total{result="miss"} 2
 atenia_fallback_total{reason="VRAM pressure too high"} 1
+atenia_launches_total 0
 atenia_move_bytes_total{from="ram",to="ssd"} 7
 atenia_move_bytes_total{from="ram",to="vram"} 100
 atenia_move_bytes_total{from="ssd",to="ram"} 100
@@ -78,6 +80,8 @@ atenia_plan_error_ratio 0.25
 atenia_prefetch_total{result="hit"} 3
 atenia_prefetch_total{result="late"} 1
 atenia_ssd_written_bytes_total 1000
+atenia_step_dispatches 0
+atenia_step_launches 0
 atenia_tier_bytes{state="budget",tier="ram"} 100
 atenia_tier_bytes{state="reserved",tier="ram"} 2
 atenia_tier_bytes{state="reserved",tier="ssd"} 0

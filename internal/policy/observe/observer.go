@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"atenia/internal/exec"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
@@ -70,11 +71,13 @@ type Observer struct {
 
 	tally           Tally
 	account         Account
-	seen            ring.Stats // what metrics have counted
-	chosen          Chosen     // likewise
-	decoded         int        // passes
-	seconds         float64    // of them
-	sequences, past int        // of them all together, and the tokens of those
+	counters        *exec.Counters // nil if nothing shows them
+	counted         [2]uint64      // dispatches and launches before the step
+	seen            ring.Stats     // what metrics have counted
+	chosen          Chosen         // likewise
+	decoded         int            // passes
+	seconds         float64        // of them
+	sequences, past int            // of them all together, and the tokens of those
 }
 
 // An Account is what memory was planned for, and what the process has of it.
@@ -125,6 +128,9 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 			return nil, err
 		}
 		o.lines = &lines{w: f.w}
+	}
+	if c.Trace+c.Metrics != "" {
+		o.counters = &exec.Counters{}
 	}
 	if c.Metrics != "" {
 		o.metrics = newMetrics()
@@ -182,6 +188,34 @@ func (o *Observer) Listeners() (out []record.Listener) {
 		out = append(out, o.metrics)
 	}
 	return out
+}
+
+// Counters returns what counts the steps of the model, and of one that drafts for it, nil
+// if neither a trace nor metrics show it: steps without cost no atomic operation.
+func (o *Observer) Counters() *exec.Counters {
+	if o == nil {
+		return nil
+	}
+	return o.counters
+}
+
+// dispatched shows what the last step added to the counts of instructions that were
+// dispatched, and of work that was submitted to the worker pool.
+func (o *Observer) dispatched(at time.Duration) {
+	if o.counters == nil {
+		return
+	}
+	for i, n := range [2]uint64{o.counters.Total(), o.counters.Launches()} {
+		step := n - o.counted[i]
+		o.counted[i] = n
+		if o.metrics != nil {
+			o.metrics.steps[i].Set(float64(step))
+			o.metrics.totals[i].Add(float64(step))
+		}
+		if o.trace != nil {
+			o.trace.Counter([2]string{"dispatches", "launches"}[i], at, MetricValue{Name: "step", Value: float64(step)}, MetricValue{Name: "total", Value: float64(n)})
+		}
+	}
 }
 
 // Learner returns what learns and decides while the model runs, nil if nothing
@@ -247,6 +281,7 @@ func (o *Observer) Step(p sched.StepInfo) {
 		}
 	}
 	o.count(p)
+	o.dispatched(start + p.Took)
 	o.memory(start + p.Took)
 }
 

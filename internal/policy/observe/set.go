@@ -32,6 +32,8 @@ type metrics struct {
 	planError   prometheus.Gauge
 	corrupt     prometheus.Counter
 	regret      prometheus.Gauge
+	steps       [2]prometheus.Gauge   // dispatches and launches of the last step
+	totals      [2]prometheus.Counter // of all
 
 	mu      sync.Mutex
 	begun   map[uint64]time.Duration // running tasks
@@ -78,6 +80,10 @@ func newMetrics() *metrics {
 	s.planError = gauge("plan_error_ratio", "Measured seconds of a pass over planned ones, less 1.")
 	s.corrupt = counter("cache_corrupt_total", "Corrupt cache entries.")
 	s.regret = gauge("trainer_regret", "Time spent over that of the fastest threads, less 1.")
+	for i, what := range [2][2]string{{"dispatches", "Instructions that were dispatched"}, {"launches", "Work that was submitted to the worker pool"}} {
+		s.steps[i] = gauge("step_"+what[0], what[1]+" by the last step.")
+		s.totals[i] = counter(what[0]+"_total", what[1]+".")
+	}
 	for _, r := range []string{"hit", "late"} {
 		s.prefetch.WithLabelValues(r) // exported from the start, as zero
 	}
