@@ -71,7 +71,7 @@ type RuleAnswer struct {
 	To      string `json:"to"`               // a tier
 	Device  string `json:"device,omitempty"` // of it
 	At      string `json:"at"`               // a tier
-	Rule    string `json:"rule"`             // Agrees, Fits, NoRoom or NothingComputes
+	Rule    string `json:"rule"`             // Agrees, Fits, NoRoom, Pinned or NothingComputes
 	Tensors int    `json:"tensors"`
 	Bytes   int64  `json:"bytes"`
 	Why     string `json:"why"` // with both reasons

@@ -9,9 +9,8 @@ import (
 	"text/tabwriter"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/machine/hw"
+	"atenia/internal/engine"
 	"atenia/internal/memory/checkpoint"
-	"atenia/internal/memory/cuda"
 	"atenia/internal/spelling"
 	"atenia/internal/store/blob"
 
@@ -40,7 +39,7 @@ func checkpointCommand(env *command.Env) *cobra.Command {
 		},
 	}
 	c.PersistentFlags().StringVar(&a.cache, "cache", "", "folder of the tensor cache (default: cache in the checkpoint's folder)")
-	c.PersistentFlags().StringVar(&a.gpu, "gpu", "auto", "whether there is a GPU to restore to: true, false or auto")
+	c.PersistentFlags().StringVar(&a.gpu, "gpu", "auto", "whether a GPU computes that can be restored to: true, false or auto")
 	c.AddCommand(a.save(), a.inspect(), a.verify(), a.restore(), a.gc())
 	return c
 }
@@ -50,8 +49,7 @@ func (a *call) open(c *cobra.Command, dir string) (*checkpoint.Folder, error) {
 		return nil, command.Usagef("DIR is empty")
 	}
 	if a.gpu == "auto" {
-		list, err := cuda.Prober{}.Devices(c.Context(), hw.None)
-		return checkpoint.OpenFolder(dir, a.cache, err == nil && len(list) > 0) // a driver that fails has none to restore to
+		return checkpoint.OpenFolder(dir, a.cache, engine.Computes()) // a device on which nothing computes has nothing to restore to
 	}
 	gpu, err := strconv.ParseBool(a.gpu)
 	if err != nil {

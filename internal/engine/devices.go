@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 
+	"atenia/internal/exec"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
@@ -49,7 +50,7 @@ func (p *pressure) rule(pl *place.Placement, ram *float32) {
 		if was := &r.answers[i]; was.Reason != d.Reason || was.To != d.To || was.Device != d.Device {
 			r.answers[i] = p.record.Place(profile, &s, c.noSSD())
 		}
-		b := decide.Bound{To: d.To, Device: d.Device, Because: d.Reason, At: memory.RAM, Rule: formMapped, Executors: r.on}
+		b := decide.Bound{To: d.To, Device: d.Device, Because: d.Reason, At: memory.RAM, Rule: p.e.Form(), Executors: r.on}
 		if pl != nil {
 			if at, ok := pl.Tensor(t.Name); ok {
 				b.At, b.Rule = at.Tier, string(at.Rule)
@@ -98,15 +99,11 @@ func (c *Config) noSSD() bool {
 // it, in billions of operations; that of rows that are looked up is nothing.
 func (f *footprint) profile(t *place.Tensor, tokens int) memory.TensorProfile {
 	p := memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}
-	n := uint64(0)
-	for _, name := range t.Sources {
-		of := uint64(1)
-		for _, d := range f.headers[name].Shape {
-			of *= uint64(d)
-		}
-		n += of
+	n := uint64(1)
+	for _, d := range f.headers[t.Name].Shape {
+		n *= uint64(d)
 	}
-	if n == 0 {
+	if len(f.headers[t.Name].Shape) == 0 || n == 0 {
 		return p
 	}
 	if uint64(t.Bytes)%n == 0 { // else elements of a block share bytes
@@ -118,6 +115,9 @@ func (f *footprint) profile(t *place.Tensor, tokens int) memory.TensorProfile {
 	}
 	return p
 }
+
+// Computes reports whether a backend of this binary computes on a device.
+func Computes() bool { return len(exec.Devices()) > 0 }
 
 // Ruled returns what the rules of placement say of the weights, beside where they are, and
 // where the kernels ran in the last tick.

@@ -65,7 +65,9 @@ func (e *Engine) learn() {
 	e.learnForm()
 	d := e.devices()
 	s := decide.Start{On: d.Executors()}
-	s.VRAM, _ = memory.PlanningPressures(d.Pressure.VRAM, nil)
+	if s.On.GPU { // else what others do with it says nothing of this run
+		s.VRAM, _ = memory.PlanningPressures(d.Pressure.VRAM, nil)
+	}
 	if k := e.resume; k != nil {
 		s.Planned, s.Drift = k.planned, len(k.Drift) > 0
 	}

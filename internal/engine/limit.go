@@ -112,6 +112,9 @@ func (p *Plan) settle(d *file.Description) error {
 			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true
 		}
 	}
+	if p.Config.noSSD() && c.Budget.RAM == 0 && p.spare > 0 && need > p.spare { // which would be mapped, and read again
+		c.Budget.RAM = p.spare
+	}
 	if p.inside() && c.Budget.Auto && need > p.spare { // which has nothing to stream
 		c.Budget.RAM, c.Budget.Auto = 0, false
 	}

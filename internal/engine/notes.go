@@ -26,6 +26,10 @@ func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 			packing = "weights that stay in memory, in place (those that are streamed are read as the file has them)"
 		}
 	}
+	notes := []string{"packing  " + packing}
+	if len(pl.Input().Devices) > 0 {
+		notes = append(notes, "device   none computes yet: such a plan can be made, and not be run")
+	}
 	_, one := f.stateBytes(&c)
 	kv, why := int64(0), "more would leave less RAM for weights"
 	for i := range pl.Tensors {
@@ -43,7 +47,6 @@ func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 	default:
 		why = "that is what the budget has room for"
 	}
-	notes := []string{"packing  " + packing}
 	if kv == 0 { // an encoder keeps nothing of a text
 		return notes, nil
 	}

@@ -158,7 +158,7 @@ func (p *Plan) unattainable(e *place.FloorError) {
 
 // noDevice is the error for a budget of memory that nothing computes in.
 func noDevice(b place.Budget) error {
-	return &FieldError{"Budget", b.String(), "vram=0: there is no device that this binary can compute on"}
+	return &FieldError{"Budget", b.String(), "vram=0: no device computes yet; a plan file for one is made again without --vram"}
 }
 
 // Place decides where each tensor lives, or follows a plan file. Its errors are

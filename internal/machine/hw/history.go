@@ -44,6 +44,9 @@ func (e *historyError) Error() string {
 
 // readHistory reads a file; a missing file is empty.
 func readHistory(fsys durable.FS, path string) (history, error) {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() { // opening a pipe would wait
+		return history{}, &historyError{0, path + " is no file"}
+	}
 	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return history{}, nil
@@ -113,7 +116,7 @@ func (p prober) remember(path string, s *Snapshot, d *Details) {
 	}
 	h, err := readHistory(p.files, path)
 	if err != nil { // it is begun anew
-		d.warn("device-calls", err.Error())
+		d.warn("device-calls", err.Error()+": calls are counted anew; remove it if this stays")
 		h = history{}
 	}
 	there := map[string]bool{}

@@ -177,6 +177,6 @@ func (r Reliability) print(w io.Writer) {
 	case r.Fail == 0:
 		fmt.Fprintf(w, "\tcalls so far: %d, none failed\n", r.OK)
 	default:
-		fmt.Fprintf(w, "\tcalls so far: %d, of which %d failed: %s\n", r.OK+r.Fail, r.Fail, r.LastError)
+		fmt.Fprintf(w, "\tcalls so far: %d succeeded, %d failed: %s\n", r.OK, r.Fail, spelling.Line(r.LastError))
 	}
 }

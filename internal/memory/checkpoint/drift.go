@@ -12,7 +12,7 @@ type DriftKind uint8
 
 // The drifts, in the order of a report.
 const (
-	MissingBackend DriftKind = iota // VRAM is desired and there is no device
+	MissingBackend DriftKind = iota // VRAM is desired and no device computes
 	TierDowngrade                   // VRAM is desired and the bytes are in RAM
 	PlanMismatch                    // the last plan used a GPU and there is none
 )
@@ -64,7 +64,7 @@ type Drift struct {
 func (d Drift) String() string {
 	switch d.Kind {
 	case MissingBackend:
-		return fmt.Sprintf("%v: %v is desired and there is no device", d.Kind, d.Desired)
+		return fmt.Sprintf("%v: %v is desired and no device computes", d.Kind, d.Desired)
 	case TierDowngrade:
 		return fmt.Sprintf("%v: %v is desired, restored to %v (%v)", d.Kind, d.Desired, d.Restored, d.Cause)
 	}

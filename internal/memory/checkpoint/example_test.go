@@ -51,7 +51,7 @@ func Example() {
 	fmt.Printf("%s %v\n", data, err)
 	// Output:
 	// 1 cache entries written
-	// MissingBackend: Vram is desired and there is no device
+	// MissingBackend: Vram is desired and no device computes
 	// TierDowngrade: Vram is desired, restored to Ram (BackendMissing)
 	// PlanMismatch: planned "run on GPU" and there is no GPU
 	// warm_start: keep=0 promote=0 degrade=1 - Tier downgraded from Vram to Ram during restore drift

@@ -132,7 +132,7 @@ func (b *placer) deviceFor(i int, pin Pin) (string, error) {
 			return d.ID, nil
 		}
 	}
-	return "", &pinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "no such device has " + spelling.Size(b.out[i].Bytes) + " left"}
+	return "", &pinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "the budget has no device with " + spelling.Size(b.out[i].Bytes) + " left; none computes yet: pin to ram or ssd to run it"}
 }
 
 func (b *placer) free(d Device) int64 {

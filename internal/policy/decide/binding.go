@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/place"
 	"atenia/internal/policy/record"
 	"atenia/internal/spelling"
 )
@@ -27,6 +28,7 @@ const (
 	boundIdle   = "NothingComputes" // on the device that the rules chose
 	boundFits   = "Fits"            // in memory, although the rules would read it from storage
 	boundNoRoom = "NoRoom"          // where the rules want it
+	boundPinned = "Pinned"          // elsewhere, by a pin or a plan file
 )
 
 // Decide compares the two and returns a rule, and a reason with both of theirs.
@@ -35,18 +37,24 @@ func (b *Bound) Decide() (rule, reason string) {
 	if b.To == memory.CPU || b.To == b.At {
 		return boundAgrees, fmt.Sprintf("%s in %s: %s", all, at, b.Because)
 	}
+	are := "they are in " + at
+	if b.Tensors == 1 {
+		are = "it is in " + at
+	}
 	to := b.To.String()
 	if b.Device != "" {
 		to += " of " + b.Device
 	}
-	reason = fmt.Sprintf("%s would be in %s (%s), but ", all, to, b.Because)
+	reason = fmt.Sprintf("%s would be in %s (%s): ", all, to, b.Because)
 	switch {
 	case b.To == memory.VRAM && b.Idle != "":
-		return boundIdle, reason + b.Idle + ": they are in " + at
+		return boundIdle, reason + b.Idle + ", so " + are
+	case b.Rule == string(place.RulePin) || b.Rule == string(place.RuleFile):
+		return boundPinned, reason + are + ", as was asked for"
 	case b.To == memory.SSD:
-		return boundFits, reason + "have room in " + at + ", where they are read faster"
+		return boundFits, reason + are + ", which has room and is read faster"
 	}
-	return boundNoRoom, reason + "have no room there: they are in " + at
+	return boundNoRoom, reason + "there is no room, so " + are
 }
 
 // Agrees reports whether the weights are where the rules want them.

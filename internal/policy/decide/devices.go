@@ -50,5 +50,9 @@ func free(g *hw.GPU) string {
 	if g.VRAMFreeBytes == nil {
 		return g.ID + " does not say what it has free"
 	}
-	return fmt.Sprintf("%s has %s free", g.ID, spelling.Size(int64(min(*g.VRAMFreeBytes, 1<<62))))
+	n := min(*g.VRAMFreeBytes, 1<<62)
+	if g.VRAMTotalBytes != nil {
+		n = min(n, *g.VRAMTotalBytes)
+	}
+	return fmt.Sprintf("%s has %s free", g.ID, spelling.Size(int64(n)))
 }

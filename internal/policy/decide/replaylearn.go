@@ -33,7 +33,7 @@ func (in trainerInputs) draft(*history) (record.Draft, error) {
 	d := record.Draft{Rule: "HigherValue", Target: t.Recommend(in.Bucket).String()}
 	switch {
 	case !in.GPU:
-		d.Rule, d.Reason = "GpuUnavailable", "there is no GPU"
+		d.Rule, d.Reason = "GpuUnavailable", "no GPU computes"
 	case gpu > cpu:
 		d.Reason = fmt.Sprintf("value %d of the GPU is above %d of the CPU", gpu, cpu)
 	default:

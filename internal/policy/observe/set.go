@@ -153,8 +153,11 @@ func (s *metrics) Decided(r *record.Record) {
 	}
 }
 
-// fallback reports whether work was degraded from a device: a machine without one has none.
-func fallback(r *record.Record) bool { return r.Target == "CpuFallback" && r.Reason != decide.NoGPU }
+// fallback reports whether a kernel was degraded from a device: a machine without one has none.
+// The router's record of the same kernel follows that of the planner.
+func fallback(r *record.Record) bool {
+	return r.Component == "planner" && r.Target == "CpuFallback" && r.Reason != decide.NoGPU
+}
 
 // reason bounds the number of labels.
 func (s *metrics) reason(text string) string {
