@@ -421,6 +421,8 @@ type Observation struct {
 	// writes it; the account of the model's run before is replaced. A run that does not
 	// come so far leaves a mark there, which [LastRun].Later tells.
 	Account string
+	// Counters counts what steps do, for [Model.StepCounts].
+	Counters bool
 }
 
 // openObserver opens what is asked for before anything of a model is read.

@@ -202,6 +202,15 @@ func (m *Model) CacheStats() place.CacheStats {
 	}
 }
 
+// StepCounts returns what all steps did so far, zero unless [Observation].Counters, a trace or
+// metrics were asked for: counting costs every step some time.
+func (m *Model) StepCounts() (n place.StepCounts) {
+	if c := m.observer.Counters(); c != nil {
+		n = place.StepCounts{Dispatches: int64(c.Total()), Launches: int64(c.Launches())}
+	}
+	return n
+}
+
 // Kinds of failure of a [Config.Checkpoint], for [errors.Is].
 var (
 	// ErrCheckpointBusy says that another process uses the folder.

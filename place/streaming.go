@@ -69,6 +69,13 @@ type CacheStats struct {
 	Failed        int64 `json:"failed"`  // times that writing failed, such as with a full disk
 }
 
+// StepCounts counts what steps did: instructions that they dispatched, and how often they
+// submitted work to the worker pool.
+type StepCounts struct {
+	Dispatches int64 `json:"dispatches"`
+	Launches   int64 `json:"launches"`
+}
+
 // A Resumed says what an open model took from its atenia.Config.Checkpoint.
 type Resumed struct {
 	Dir       string   // the folder

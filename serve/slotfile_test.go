@@ -92,6 +92,27 @@ func TestSlotFiles(t *testing.T) {
 	}
 }
 
+// TestStepCounts: a server counts what steps do if it is told to, models that were unloaded
+// included, and otherwise has no such metrics.
+func TestStepCounts(t *testing.T) {
+	for _, counts := range []bool{false, true} {
+		_, web := newServer(t, Config{Open: atenia.Config{Observe: atenia.Observation{Counters: counts}}})
+		var last string
+		for range 2 {
+			if status, out := post(t, web.URL+"/v1/completions", `{"prompt": "Once", "max_tokens": 3}`); status != 200 {
+				t.Fatal(status, out)
+			}
+			_, metrics := get(t, web.URL+"/metrics")
+			_, after, ok := strings.Cut(metrics, "\natenia_dispatches_total ")
+			line, _, _ := strings.Cut(after, "\n")
+			if ok != counts || counts && (line == "0" || line == last) || strings.Contains(metrics, "atenia_launches_total") != counts {
+				t.Errorf("counters asked for: %t, got %q after %q", counts, line, last)
+			}
+			last = line
+		}
+	}
+}
+
 // TestCacheDir: a server that is started again reads what the one before left, answers
 // with the same text, and counts it.
 func TestCacheDir(t *testing.T) {

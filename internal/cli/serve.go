@@ -65,6 +65,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&s.c.Idle, "idle", 0, "unload a model that nothing used for so long, except for the first (0 = 5m, -1s = never)")
 	f.IntVar(&s.drain, "drain-seconds", 30, "after SIGTERM or Ctrl-C, let requests finish for so long")
 	f.BoolVar(&s.c.LogPrompts, "log-prompts", false, "log what clients and models say")
+	f.BoolVar(&o.Observe.Counters, "debug", false, "count what steps do, in /metrics: instructions and work for the threads")
 	f.StringVar(&s.config, "config", "", "read flags and models from the TOML `FILE`; those of the command line win")
 	f.StringArrayVar(&s.adapters, "adapter", nil, "keep the LoRA adapter `NAME=PATH` beside the first model's weights; clients ask for NAME; repeatable")
 	f.StringVar(&s.c.AdapterDir, "adapter-dir", "", "let clients load and unload the LoRA adapters in the folder `DIR`")

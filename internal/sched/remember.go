@@ -84,13 +84,13 @@ func (sl *slot) loadState(state int, q *kv.Seq, m *Remembered, n int) error {
 		if len(data) != c.PageBytes || page < q.Len()/c.PageTokens || page >= end {
 			return fmt.Errorf("page %d of %d bytes, want one from %d to %d of %d", page, len(data), q.Len()/c.PageTokens, end-1, c.PageBytes)
 		}
-		for p := q.Len() / c.PageTokens; p <= page; p++ { // those before it are behind the window
-			if err := q.Extend(min(c.PageTokens, most-q.Len())); err != nil {
+		if skip := page*c.PageTokens - q.Len(); skip > 0 { // those before it are behind the window
+			if err := q.Skip(skip); err != nil {
 				return err
 			}
-			if p < page {
-				q.SlideTo(q.Len() + c.Window - 1)
-			}
+		}
+		if err := q.Extend(min(c.PageTokens, most-q.Len())); err != nil {
+			return err
 		}
 		copy(q.Pages()[page], data)
 		return nil

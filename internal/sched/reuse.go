@@ -23,7 +23,6 @@ func (s *Scheduler) assign(r *Request) (to *slot, by string) {
 	if m != nil {
 		from, read = nil, nil
 	}
-	s.kept.disk.hit(keep, read != nil)
 	least := 0
 	for _, sl := range s.admission.slots {
 		if !sl.idle() {
@@ -59,6 +58,7 @@ func (s *Scheduler) assign(r *Request) (to *slot, by string) {
 	} else {
 		to.adopt(from, keep)
 	}
+	s.kept.disk.hit(to.done, read != nil) // not what was found: there may be no memory to go on from it
 	if old != nil {
 		s.keep(old)
 	}

@@ -68,7 +68,11 @@ func senses(b *tape.Batch, p *plan.ExecutionPlan) {
 // input declares an input of a plan besides tokens and rows.
 func (k *sketch) input(name string, dtype tensor.DType, cols uint32) plan.RegisterRef {
 	r := plan.RegisterRef(len(k.c.Plan.Registers))
-	k.c.Plan.Registers = append(k.c.Plan.Registers, plan.RegSpec{Name: name, DType: dtype, Rank: 2, Rows: plan.RowsTokens, Cols: cols})
+	rank := uint8(2)
+	if dtype == tensor.I32 {
+		rank = 1
+	}
+	k.c.Plan.Registers = append(k.c.Plan.Registers, plan.RegSpec{Name: name, DType: dtype, Rank: rank, Rows: plan.RowsTokens, Cols: cols})
 	k.c.Plan.Inputs = append(k.c.Plan.Inputs, r)
 	return r
 }

@@ -39,7 +39,7 @@ func newSketch(t *testing.T) *sketch {
 	k := &sketch{t: t, values: map[string]tensor.View{}, rng: rand.New(rand.NewPCG(1, 2)), spread: 1}
 	k.m.Weights = map[string]compile.Weight{}
 	k.m.Plans.Prefill = &k.c
-	k.c.Plan.Registers = []plan.RegSpec{{Name: "tokens", DType: tensor.I32, Rows: plan.RowsTokens, Cols: 1}, {Name: "rows", DType: tensor.I32, Rows: plan.RowsRequested, Cols: 1}}
+	k.c.Plan.Registers = []plan.RegSpec{{Name: "tokens", DType: tensor.I32, Rank: 1, Rows: plan.RowsTokens, Cols: 1}, {Name: "rows", DType: tensor.I32, Rank: 1, Rows: plan.RowsRequested, Cols: 1}}
 	k.c.Plan.Inputs = []plan.RegisterRef{tokensReg, rowsReg}
 	return k
 }

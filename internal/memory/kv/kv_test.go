@@ -427,3 +427,33 @@ func BenchmarkFork(b *testing.B) {
 		s.Fork().Release()
 	}
 }
+
+// A sequence whose first pages were left out is as if it had slid past them.
+func TestSkip(t *testing.T) {
+	c, err := New(Config{PageTokens: 4, PageBytes: 64, Window: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := c.NewSeq()
+	defer s.Release()
+	for _, n := range []int{-4, 3} {
+		if _, ok := errors.AsType[*rangeError](s.Skip(n)); !ok {
+			t.Errorf("skipped %d", n)
+		}
+	}
+	if err := errors.Join(s.Skip(8), s.Skip(4), s.Extend(7)); err != nil {
+		t.Fatal(err)
+	}
+	if s.Len() != 19 || s.Oldest() != 12 || c.Stats().Used != 2 || s.Pages()[2] != nil || s.Pages()[3] == nil {
+		t.Errorf("%d positions from %d in %d pages", s.Len(), s.Oldest(), c.Stats().Used)
+	}
+	for n, want := range map[int]bool{0: true, 12: false, 16: false, 17: true, 19: true} {
+		if s.Resumable(n) != want {
+			t.Errorf("resumable at %d: %t", n, !want)
+		}
+	}
+	if _, ok := errors.AsType[*rangeError](s.Skip(4)); !ok {
+		t.Error("skipped behind a page")
+	}
+}

@@ -87,6 +87,24 @@ func (s *Seq) Extend(n int) error {
 	return nil
 }
 
+// Skip opens n positions without pages, before all others: they are behind the window of a
+// sequence whose later pages are filled with what was kept of them. Without a window, or if
+// n is not whole pages or the sequence has pages, it returns a *[rangeError].
+func (s *Seq) Skip(n int) error {
+	size := s.c.cfg.PageTokens
+	switch {
+	case s.released:
+		return errReleased
+	case s.c.cfg.Window == 0 || n < 0 || n%size != 0 || s.first*size != s.len:
+		return &rangeError{Op: "skip", Got: n, Min: 0, Max: 0}
+	}
+	for range n / size {
+		s.table, s.views = append(s.table, noPage), append(s.views, nil)
+	}
+	s.first, s.len = s.first+n/size, s.len+n
+	return nil
+}
+
 // Truncate drops the positions from n on and frees pages that hold none before
 // n; it does not clear the dropped positions in the last page. If n is not
 // [Seq.Resumable] it returns a *[rangeError] and changes nothing.

@@ -38,10 +38,14 @@ type Config struct {
 	// Account is a folder for the account of this run. The observer only counts for
 	// it, see [Observer.Tally].
 	Account string
+	// Counters counts what steps do, for [Observer.Counters].
+	Counters bool
 }
 
 // asked reports whether anything is observed.
-func (c *Config) asked() bool { return c.Trace+c.Metrics+c.Timeline+c.Learning+c.Account != "" }
+func (c *Config) asked() bool {
+	return c.Counters || c.Trace+c.Metrics+c.Timeline+c.Learning+c.Account != ""
+}
 
 // A Fault is a field of a [Config] whose value cannot be used.
 type Fault struct {
@@ -129,7 +133,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		}
 		o.lines = &lines{w: f.w}
 	}
-	if c.Trace+c.Metrics != "" {
+	if c.Counters || c.Trace+c.Metrics != "" {
 		o.counters = &exec.Counters{}
 	}
 	if c.Metrics != "" {
@@ -191,7 +195,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 }
 
 // Counters returns what counts the steps of the model, and of one that drafts for it, nil
-// if neither a trace nor metrics show it: steps without cost no atomic operation.
+// if nothing shows it: steps without cost no atomic operation.
 func (o *Observer) Counters() *exec.Counters {
 	if o == nil {
 		return nil

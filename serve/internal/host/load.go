@@ -253,6 +253,23 @@ func (p *Pool) cached() place.CacheStats {
 	return sum
 }
 
+// steps returns what steps of all models did, those that are not loaded any more included.
+func (p *Pool) steps() place.StepCounts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := p.pastSteps
+	for _, e := range p.entries {
+		if e.model != nil {
+			sum = plusSteps(sum, e.model.StepCounts())
+		}
+	}
+	return sum
+}
+
+func plusSteps(a, b place.StepCounts) place.StepCounts {
+	return place.StepCounts{Dispatches: a.Dispatches + b.Dispatches, Launches: a.Launches + b.Launches}
+}
+
 // plus adds what one model counted. All share a folder, so its size is that of the one
 // that saw it last.
 func plus(a, b place.CacheStats) place.CacheStats {

@@ -144,6 +144,13 @@ func (m *Metrics) Watch(h *Host) {
 	counter("cache_disk_written_bytes_total", "Bytes of keys and values written to files.", "", "", func(c *place.CacheStats) int64 { return c.WrittenBytes })
 	counter("cache_disk_damaged_total", "Files of keys and values removed because they were damaged.", "", "", func(c *place.CacheStats) int64 { return c.Damaged })
 	counter("cache_disk_failures_total", "Times that keys and values could not be written.", "", "", func(c *place.CacheStats) int64 { return c.Failed })
+	if h.Pool.c.Open.Observe.Counters {
+		steps := func(name, help string, f func(place.StepCounts) int64) {
+			m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "atenia_" + name, Help: help}, func() float64 { return float64(f(h.Pool.steps())) }))
+		}
+		steps("dispatches_total", "Instructions that steps dispatched.", func(n place.StepCounts) int64 { return n.Dispatches })
+		steps("launches_total", "Work that steps submitted to the worker pool.", func(n place.StepCounts) int64 { return n.Launches })
+	}
 	gauge("models_loaded", "Models in memory.", func() float64 {
 		n := 0
 		for _, i := range h.Pool.List() {

@@ -74,9 +74,10 @@ type Pool struct {
 	loads   fault.Group
 	one     sync.Mutex // held by the load that is under way
 
-	mu     sync.Mutex
-	closed bool
-	past   place.CacheStats // of models that were unloaded
+	mu        sync.Mutex
+	closed    bool
+	past      place.CacheStats // of models that were unloaded
+	pastSteps place.StepCounts // likewise
 }
 
 // An entry is one model of a pool.
@@ -366,7 +367,7 @@ func (p *Pool) close(e *entry, i *instance, why string) {
 	if e.model == i {
 		e.model, e.info.Expires = nil, time.Time{}
 	}
-	p.past = plus(p.past, i.CacheStats())
+	p.past, p.pastSteps = plus(p.past, i.CacheStats()), plusSteps(p.pastSteps, i.StepCounts())
 	err := fault.Call(i.Close)
 	p.c.Logger.Info("model unloaded", "model", e.info.Name, "because", why, "err", err)
 	p.changed(e)
