@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +50,37 @@ func TestList(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if out, err = cacheRun(t, true, "verify", dir); err != nil || !strings.Contains(out, `"broken":0`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Entries of kernels' data, which other programs keep and this one does not, are listed,
+// verified and collected as all others.
+func TestForeignKernelMeta(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "saved")
+	cache := filepath.Join(dir, "cache")
+	for name, text := range map[string]string{
+		"kernel_meta/tuned.bin": "\x01\x02\x03", "kernel_meta/tuned.meta": "kind=kernelmeta\nlen=3\nchecksum32=1456420779\ncreated_unix=7\n",
+		"tensor/tensor_a_len3.bin": "\x01\x02\x03", "tensor/tensor_a_len3.meta": "kind=tensor\nlen=3\nchecksum32=1456420779\ncreated_unix=7\n",
+	} {
+		path := filepath.Join(cache, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := cacheRun(t, false, "ls", cache); err != nil || !strings.Contains(out, `kernel_meta  "tuned"`) || !strings.Contains(out, "owner unknown") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := cacheRun(t, false, "verify", cache); err != nil || !strings.Contains(out, "2 entries, 0 broken") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(cache, "kernel_meta/tuned.bin"), []byte{1, 2, 4}, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cacheRun(t, false, "verify", cache); !errors.Is(err, command.ErrVerify) || !strings.Contains(out, `kernel_meta "tuned"`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := cacheRun(t, false, "gc", cache, "--quota", "1B"); err != nil || !strings.Contains(out, `kernel_meta "tuned", `) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

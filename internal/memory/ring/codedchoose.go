@@ -131,11 +131,7 @@ func (c *CodeChoice) pays(s *CodedSource) (blob.Choice, error) {
 	if r.DecodeBytes[s.Codec], err = blob.DecodeRate(s.Codec, sample); err != nil {
 		return blob.Choice{}, err
 	}
-	class := blob.Floats
-	if s.Codec == blob.PlaneHuff {
-		class = blob.Weights16
-	}
-	return blob.Choose(sample, class, r)
+	return blob.Choose(sample, s.Codec, r)
 }
 
 // id is that of a file in this form.

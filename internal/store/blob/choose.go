@@ -2,18 +2,6 @@ package blob
 
 import "fmt"
 
-// A Class is the kind of data in a tensor, from which [Choose] knows how well it
-// may compress.
-type Class uint8
-
-// The classes.
-const (
-	Weights16 Class = iota // bfloat16 weights
-	Gradients              // often nearly all zero
-	Dense                  // quantized weights, optimizer moments: do not compress
-	Floats                 // weights of 16 or 32 bits in other formats
-)
-
 // Rates are the speeds that decide whether decoding is faster than reading more
 // bytes.
 type Rates struct {
@@ -25,7 +13,7 @@ type Rates struct {
 }
 
 // measuredDecode is decoded bytes per second of one core of a 2.3 GHz Xeon: RLE
-// and Zstd for gradients with one nonzero in a hundred, PlaneHuff for weights.
+// and Zstd for data with one nonzero in a hundred, PlaneHuff for weights.
 var measuredDecode = [...]float64{None: 0, RLE: 5.9e9, Zstd: 3.1e9, PlaneHuff: 0.88e9, PlaneZstd: 0.7e9}
 
 // A Choice is a codec and the reason for it.
@@ -42,39 +30,31 @@ const (
 	leastRatio                = 1.1
 )
 
-// Choose picks the codec for data. Encoding pays only if the file becomes
-// smaller and the idle cores decode faster than the disk reads; otherwise
-// decoding becomes the bottleneck.
-func Choose(data []byte, c Class, r Rates) (Choice, error) {
-	candidates := map[Class][]Codec{Weights16: {PlaneHuff}, Gradients: {RLE, Zstd}, Floats: {PlaneZstd}}[c]
-	if len(candidates) == 0 {
-		return Choice{None, 1, "quantised weights and moments of an optimizer hardly get smaller"}, nil
+// Choose decides whether data is to be written with a codec. Encoding pays only if
+// the file becomes smaller and the idle cores decode faster than the disk reads;
+// otherwise decoding becomes the bottleneck.
+func Choose(data []byte, codec Codec, r Rates) (Choice, error) {
+	none := func(format string, args ...any) (Choice, error) {
+		return Choice{None, 1, fmt.Sprintf(format, args...)}, nil
+	}
+	rate := r.DecodeBytes[codec]
+	if rate <= 0 {
+		rate = measuredDecode[codec]
+	}
+	if rate *= r.CoresFree; rate <= r.ReadBytes {
+		return none("%.1f free cores decode %.0f MB/s of %v and the disk reads %.0f MB/s", r.CoresFree, rate/1e6, codec, r.ReadBytes/1e6)
 	}
 	sample := sampleOf(data)
-	best := Choice{None, 1, ""}
-	for _, codec := range candidates {
-		rate := r.DecodeBytes[codec]
-		if rate <= 0 {
-			rate = measuredDecode[codec]
-		}
-		if rate *= r.CoresFree; rate <= r.ReadBytes {
-			best.Reason = fmt.Sprintf("%.1f free cores decode %.0f MB/s of %v and the disk reads %.0f MB/s", r.CoresFree, rate/1e6, codec, r.ReadBytes/1e6)
-			continue
-		}
-		content, err := Encode(codec, sample)
-		if err != nil {
-			return Choice{}, err
-		}
-		ratio := float64(len(sample)) / float64(max(1, len(content)))
-		switch {
-		case ratio >= leastRatio && ratio > best.Ratio:
-			best = Choice{codec, ratio, fmt.Sprintf("a sample becomes %.2f times smaller and %.1f free cores decode %.0f MB/s, the disk reads %.0f MB/s",
-				ratio, r.CoresFree, rate/1e6, r.ReadBytes/1e6)}
-		case best.Codec == None:
-			best.Reason = fmt.Sprintf("a sample becomes %.2f times smaller with %v, want %.2f", ratio, codec, leastRatio)
-		}
+	content, err := Encode(codec, sample)
+	if err != nil {
+		return Choice{}, err
 	}
-	return best, nil
+	ratio := float64(len(sample)) / float64(max(1, len(content)))
+	if ratio < leastRatio {
+		return none("a sample becomes %.2f times smaller with %v, want %.2f", ratio, codec, leastRatio)
+	}
+	return Choice{codec, ratio, fmt.Sprintf("a sample becomes %.2f times smaller and %.1f free cores decode %.0f MB/s, the disk reads %.0f MB/s",
+		ratio, r.CoresFree, rate/1e6, r.ReadBytes/1e6)}, nil
 }
 
 func sampleOf(data []byte) []byte {

@@ -10,8 +10,8 @@ type Codec uint8
 // The codecs. None is right for most tensors: see [Choose].
 const (
 	None      Codec = iota // the bytes unchanged
-	RLE                    // run-length encoding, for data that is nearly all zero
-	Zstd                   // Zstandard, for repetitive data
+	RLE                    // run-length encoding, of files that other programs wrote
+	Zstd                   // Zstandard, likewise
 	PlaneHuff              // bfloat16 weights with Huffman-coded exponents
 	PlaneZstd              // other floats, by planes of bytes
 )

@@ -98,21 +98,20 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		data  []byte
-		class Class
+		codec Codec
 		rates Rates
 		want  Codec
 		why   string
 	}{
-		{"slow disk", weights16(1 << 20), Weights16, Rates{CoresFree: 2, ReadBytes: 0.4e9}, PlaneHuff, "2.0 free cores decode 1760 MB/s, the disk reads 400 MB/s"},
-		{"fast disk", weights16(1 << 20), Weights16, Rates{CoresFree: 2, ReadBytes: 2e9}, None, "2.0 free cores decode 1760 MB/s of PlaneHuff and the disk reads 2000 MB/s"},
-		{"busy cores", weights16(1 << 20), Weights16, Rates{ReadBytes: 0.4e9}, None, "0.0 free cores"},
-		{"own rate", weights16(1 << 20), Weights16, Rates{CoresFree: 1, ReadBytes: 2e9, DecodeBytes: [5]float64{PlaneHuff: 3e9}}, PlaneHuff, "3000 MB/s"},
-		{"noise", noise, Weights16, Rates{CoresFree: 8, ReadBytes: 1e9}, None, "times smaller with PlaneHuff, want 1.10"},
-		{"zeros", make([]byte, 1<<20), Gradients, Rates{CoresFree: 8, ReadBytes: 1e9}, Zstd, "times smaller"},
-		{"quantised", make([]byte, 1<<20), Dense, Rates{CoresFree: 8, ReadBytes: 1e9}, None, "quantised"},
-		{"nothing", nil, Weights16, Rates{CoresFree: 8, ReadBytes: 1e9}, None, "0.00 times"},
+		{"slow disk", weights16(1 << 20), PlaneHuff, Rates{CoresFree: 2, ReadBytes: 0.4e9}, PlaneHuff, "2.0 free cores decode 1760 MB/s, the disk reads 400 MB/s"},
+		{"fast disk", weights16(1 << 20), PlaneHuff, Rates{CoresFree: 2, ReadBytes: 2e9}, None, "2.0 free cores decode 1760 MB/s of PlaneHuff and the disk reads 2000 MB/s"},
+		{"busy cores", weights16(1 << 20), PlaneHuff, Rates{ReadBytes: 0.4e9}, None, "0.0 free cores"},
+		{"own rate", weights16(1 << 20), PlaneHuff, Rates{CoresFree: 1, ReadBytes: 2e9, DecodeBytes: [5]float64{PlaneHuff: 3e9}}, PlaneHuff, "3000 MB/s"},
+		{"noise", noise, PlaneHuff, Rates{CoresFree: 8, ReadBytes: 1e9}, None, "times smaller with PlaneHuff, want 1.10"},
+		{"zeros", make([]byte, 1<<20), Zstd, Rates{CoresFree: 8, ReadBytes: 1e9}, Zstd, "times smaller"},
+		{"nothing", nil, PlaneHuff, Rates{CoresFree: 8, ReadBytes: 1e9}, None, "0.00 times"},
 	} {
-		got, err := Choose(c.data, c.class, c.rates)
+		got, err := Choose(c.data, c.codec, c.rates)
 		if err != nil || got.Codec != c.want || !strings.Contains(got.Reason, c.why) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}

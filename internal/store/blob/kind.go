@@ -9,7 +9,7 @@ type Kind uint8
 const (
 	Tensor Kind = iota
 	Gradient
-	KernelMeta
+	KernelMeta // of other programs: it is listed, verified and collected, and never written
 )
 
 // Kinds lists all kinds in order.

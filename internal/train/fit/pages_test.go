@@ -396,12 +396,13 @@ func TestKillPaged(t *testing.T) {
 }
 
 // TestReadAheadYields: whatever the room above the floor, what is read ahead gives way
-// to what a block that is computed needs, so that a run completes.
+// to what a block that is computed needs, so that a run completes, and its model is written.
 func TestReadAheadYields(t *testing.T) {
 	t.Parallel()
 	s := sizes
-	s.Hidden, s.FFN, s.Layers = 64, 96, 3
-	run := func(limit int64) error {
+	s.Hidden, s.FFN, s.Layers, s.Untied = 64, 96, 3, true
+	s.Vocabulary = 400 // so that a table and the head are the largest, and written one after the other
+	run := func(limit int64, export bool) error {
 		a := ledger.New(nil, limit)
 		m, err := New(must(s.Config()), ModelOptions{Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 		if err != nil {
@@ -413,16 +414,19 @@ func TestReadAheadYields(t *testing.T) {
 		if err = m.Keep(0); err == nil {
 			_, err = train.Run(t.Context(), cfg, m, &rows{}, nil)
 		}
+		if export && err == nil {
+			err = m.Export(nil, t.TempDir())
+		}
 		return errors.Join(err, m.Close())
 	}
-	floor := int64(sort.Search(1<<12, func(pages int) bool { return run(int64(pages)<<12) == nil })) << 12
+	floor := int64(sort.Search(1<<12, func(pages int) bool { return run(int64(pages)<<12, false) == nil })) << 12
 	block := 4 * int64(s.Hidden*(2*s.Hidden+s.Hidden/s.Heads*s.KVHeads*2+3*s.FFN))
 	step := int64(3 << 12)
 	if await.Long() {
 		step = 1 << 12
 	}
 	for limit := floor; limit < floor+2*block; limit += step {
-		if err := run(limit); err != nil {
+		if err := run(limit, true); err != nil {
 			t.Errorf("%d bytes above the floor of %d: %v", limit-floor, floor, err)
 		}
 	}

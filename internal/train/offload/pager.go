@@ -231,6 +231,9 @@ func (p *Pager) Insist(reserve func() error) error {
 			}
 		case p.ahead != nil:
 			p.drop()
+		case len(p.copied) > 0: // between passes they are only kept to spare reading
+			p.leave(p.copied[0])
+			p.copied = p.copied[1:]
 		default:
 			return fmt.Errorf("training in the budget: %w", err)
 		}
