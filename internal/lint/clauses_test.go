@@ -11,7 +11,7 @@ import (
 
 // openClauses is how many clauses of docs/clauses.md act and have no test that goes through a
 // door. It only falls.
-const openClauses = 31
+const openClauses = 9
 
 // doorOf reports whether tests in a folder go through the binary, a public package or the tree.
 func doorOf(dir string) bool {

@@ -52,7 +52,7 @@
 // # Names of the contract
 //
 // The runtime contract that this implements names thirteen types; a reader of it
-// finds them here. The reasons are those of docs/decisions/0018-what-runs.md.
+// finds them here. The reasons are those of docs/decisions/0019-what-runs.md.
 //
 //	contract           here                     why it is not the same
 //	Opcode             [Opcode]                 the same
