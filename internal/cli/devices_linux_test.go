@@ -194,8 +194,15 @@ func (m *deviceMachine) checkLog(path string, x *deviceSetup) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	type record struct{ Component, Rule, Target, Reason string }
-	seen := map[string]int{}
+	type record struct {
+		Component, Rule, Target, Reason string
+		Inputs                          struct {
+			Elements uint64  `json:"num_elements"`
+			Size     uint32  `json:"element_size_bytes"`
+			Cost     float64 `json:"estimated_compute_cost"`
+		}
+	}
+	seen, most := map[string]int{}, 0.0
 	for line := range bytes.Lines(b) {
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -205,7 +212,8 @@ func (m *deviceMachine) checkLog(path string, x *deviceSetup) {
 		ok := true
 		switch r.Component {
 		case "placement":
-			ok = r.Rule == x.rule && r.Target == x.to
+			ok = r.Rule == x.rule && r.Target == x.to && r.Inputs.Elements > 1 && r.Inputs.Size == 4
+			most = max(most, r.Inputs.Cost)
 		case "binding":
 			ok = r.Rule == x.bound && strings.Contains(r.Reason, x.idle)
 		case "planner", "router":
@@ -216,6 +224,9 @@ func (m *deviceMachine) checkLog(path string, x *deviceSetup) {
 		if !ok {
 			m.t.Errorf("record %+v", r)
 		}
+	}
+	if want := 2 * 512 * 128 * 1024 / 1e9; most < want/2 || most > 2*want { // of the largest product, with the longest step
+		m.t.Errorf("the largest cost is %g, want about %g", most, want)
 	}
 	for _, c := range []string{"placement", "planner", "router", "graph", "policy", "trainer"} {
 		if seen[c] == 0 {
@@ -239,6 +250,14 @@ func TestNoLastResort(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := Main(append(args, "--no-ssd-last-resort"), nil, &out, &errs); code == command.OK || !strings.Contains(errs.String(), "the slowest tier allowed is ram") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+	needControlGroups(t)
+	here := []string{"run", dir, "hello", "-n", "1", "--ctx", "64"}
+	if l := inGroup(t, 120<<20, "", append(here, "--no-ssd-last-resort")...); l.code == command.OK || !strings.Contains(l.err, "the slowest tier allowed is ram") {
+		t.Errorf("without a budget: exit code %d: %s", l.code, l.err)
+	}
+	if l := inGroup(t, 400<<20, "", append(here, "--no-ssd-last-resort")...); l.code != command.OK {
+		t.Errorf("where it fits: exit code %d: %s", l.code, l.err)
 	}
 }
 

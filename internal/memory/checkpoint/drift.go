@@ -68,7 +68,7 @@ func (d Drift) String() string {
 	case TierDowngrade:
 		return fmt.Sprintf("%v: %v is desired, restored to %v (%v)", d.Kind, d.Desired, d.Restored, d.Cause)
 	}
-	return fmt.Sprintf("%v: planned %q and there is no GPU", d.Kind, d.Summary)
+	return fmt.Sprintf("%v: planned %q and no GPU computes", d.Kind, d.Summary)
 }
 
 // A Report lists the drifts of one entry, at least one.

@@ -53,7 +53,7 @@ func Example() {
 	// 1 cache entries written
 	// MissingBackend: Vram is desired and no device computes
 	// TierDowngrade: Vram is desired, restored to Ram (BackendMissing)
-	// PlanMismatch: planned "run on GPU" and there is no GPU
+	// PlanMismatch: planned "run on GPU" and no GPU computes
 	// warm_start: keep=0 promote=0 degrade=1 - Tier downgraded from Vram to Ram during restore drift
 	// weights <nil>
 }
