@@ -164,7 +164,7 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	s := model.Streaming()
 	m.told = len(s.Notes)
 	for _, line := range s.Notes {
-		if s.Automatic && len(m.cfg.Placement.Pins) == 0 && strings.Contains(line, "streamed from disk") {
+		if s.Automatic && m.cfg.Budget.RAM == 0 && len(m.cfg.Placement.Pins) == 0 && strings.Contains(line, "streamed from disk") {
 			line += "; --no-stream maps it until memory runs short"
 		}
 		fmt.Fprintf(errw, "atenia: %s\n", line)

@@ -122,6 +122,12 @@ func agreeNotes(t *testing.T, model string, bytes int64) {
 	if l := inGroup(t, bytes, "", append(run, "--pin", `.=ram`)...); l.code == command.OK || !strings.Contains(l.err, "pin ") {
 		t.Errorf("in %d bytes, all pinned to memory: exit %d, %q", bytes, l.code, l.err)
 	}
+	for _, budget := range [][]string{nil, {"--budget", "ram=auto"}} { // --no-stream is advised where it is taken
+		l := inGroup(t, bytes, "", append(slices.Clip(run), budget...)...)
+		if advised := strings.Contains(l.err, "--no-stream maps it"); l.code != command.OK || advised != (budget == nil) {
+			t.Errorf("in %d bytes, %q: exit %d, %q", bytes, budget, l.code, l.err)
+		}
+	}
 	if l := inGroup(t, bytes, "", append(run, "--no-stream")...); l.code != command.OK || needNote.MatchString(l.err) {
 		t.Errorf("in %d bytes, not to be streamed from the start: exit %d, %q", bytes, l.code, l.err)
 	}
