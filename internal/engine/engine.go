@@ -192,7 +192,7 @@ func (e *Engine) schedule(d *file.Description) sched.Config {
 	}
 	e.pace.restart()
 	if o := e.Plan.Config.Observer; o != nil {
-		e.pace.watch = func(s sched.StepInfo) { o.Step(s) }
+		e.pace.watch = o.Step
 	}
 	c.Watch = e.pace.step
 	if l := e.Plan.Config.Observer.Learner(); l != nil {

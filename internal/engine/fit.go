@@ -32,17 +32,23 @@ func (p *Plan) fit(f *footprint, c PlaceConfig) (*place.Placement, error) {
 	if p.inside() {
 		return nil, p.insideOf(f, c)
 	}
+	return nil, p.mapsIn(f, c, low)
+}
+
+// mapsIn completes what is said of a model that is mapped in a memory, or says that it
+// cannot be.
+func (p *Plan) mapsIn(f *footprint, c PlaceConfig, e *place.FloorError) error {
 	c.shortest(p)
 	mapped, err := f.mapped(&c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if c.Budget.RAM < mapped.Floor {
-		return nil, mapped
+		return mapped
 	}
-	low.Auto, low.Maps = true, true
-	_, low.Context = f.room(c, mapped)
-	return nil, low
+	e.Auto, e.Maps = true, true
+	_, e.Context = f.room(c, mapped)
+	return e
 }
 
 // room returns what a budget leaves for keys and values beside what else a mapped model
@@ -246,17 +252,7 @@ func (p *Plan) insideOf(f *footprint, c PlaceConfig) error {
 	if err != nil {
 		return err
 	}
-	e := &place.FloorError{Tier: place.RAM, Budget: c.Budget.RAM, Floor: need, Auto: true, Maps: true, Inside: true}
-	c.shortest(p)
-	mapped, err := f.mapped(&c)
-	if err != nil {
-		return err
-	}
-	if c.Budget.RAM < mapped.Floor {
-		return mapped
-	}
-	_, e.Context = f.room(c, mapped)
-	return e
+	return p.mapsIn(f, c, &place.FloorError{Tier: place.RAM, Budget: c.Budget.RAM, Floor: need, Inside: true})
 }
 
 // mapped returns what a process takes whose model is mapped, as the error of one that

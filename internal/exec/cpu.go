@@ -42,8 +42,8 @@ var cpuTable = plan.NewAdapterTable(
 // does yet.
 func Devices() []string { return nil }
 
-// CPU is the backend for routing.
-var CPU pass.Backend = cpuBackend{}
+// onCPU is the backend for routing.
+var onCPU pass.Backend = cpuBackend{}
 
 type cpuBackend struct{}
 

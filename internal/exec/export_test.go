@@ -5,6 +5,9 @@ import (
 	"unsafe"
 )
 
+// CPU and Graph are the backends by name.
+var CPU, Graph = onCPU, onGraph
+
 // GuardWork moves the work arena in front of bytes that no kernel may write and
 // returns a check that none has.
 func (x *Executor) GuardWork() (intact func() bool) {

@@ -12,10 +12,10 @@ import (
 // bound, and a plan for more goes to the next backend or is refused.
 const graphBatch = 512
 
-// Graph is the backend that records the instructions of a step and evaluates them when the
+// onGraph is the backend that records the instructions of a step and evaluates them when the
 // step ends, or when a stage's values leave it, as backends do that hand whole graphs to a
 // device. What it evaluates is the processor's kernels: results are the same bits.
-var Graph pass.Backend = graphBackend{}
+var onGraph pass.Backend = graphBackend{}
 
 type graphBackend struct{}
 
@@ -23,7 +23,7 @@ func (graphBackend) Name() string { return "graph" }
 
 // Capability is the processor's, recorded and bounded.
 func (graphBackend) Capability(op plan.Opcode) (pass.AdapterCapability, bool) {
-	c, ok := CPU.Capability(op)
+	c, ok := onCPU.Capability(op)
 	c.Graph, c.MaxBatch = true, graphBatch
 	return c, ok
 }
@@ -32,17 +32,17 @@ func (graphBackend) Capability(op plan.Opcode) (pass.AdapterCapability, bool) {
 // records what the first can take. "" is the processor.
 func Backends(list string) ([]pass.Backend, error) {
 	if list == "" {
-		return []pass.Backend{CPU}, nil
+		return []pass.Backend{onCPU}, nil
 	}
 	var out []pass.Backend
 	for name := range strings.SplitSeq(list, ",") {
 		switch {
-		case strings.EqualFold(name, CPU.Name()):
-			out = append(out, CPU)
-		case strings.EqualFold(name, Graph.Name()):
-			out = append(out, Graph)
+		case strings.EqualFold(name, onCPU.Name()):
+			out = append(out, onCPU)
+		case strings.EqualFold(name, onGraph.Name()):
+			out = append(out, onGraph)
 		default:
-			return nil, fmt.Errorf("there is no backend %q, want %s, %s, or both in order of preference", name, CPU.Name(), Graph.Name())
+			return nil, fmt.Errorf("there is no backend %q, want %s, %s, or both in order of preference", name, onCPU.Name(), onGraph.Name())
 		}
 	}
 	return out, nil

@@ -57,7 +57,7 @@ func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error)
 	if c == nil {
 		return nil, nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the model has no tower")
 	}
-	if _, err := pass.Route(c, 1, CPU); err != nil {
+	if _, err := pass.Route(c, 1, onCPU); err != nil {
 		return nil, nil, err
 	}
 	if err := pass.CheckHandoffs(plans); err != nil {

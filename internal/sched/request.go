@@ -14,6 +14,9 @@ import (
 	"atenia/internal/sample"
 )
 
+// Counters are what steps count, for those who see them through a scheduler.
+type Counters = exec.Counters
+
 // A Request asks for the continuation of a prompt, or for its logits.
 type Request struct {
 	ID        string // names it in decisions; "" = one is made
@@ -60,7 +63,7 @@ type Request struct {
 	Trace func(Traced)
 	// Counters, if not nil, count the steps that contain rows of the request,
 	// including the rows of other requests. They cost atomic operations.
-	Counters *exec.Counters
+	Counters *Counters
 }
 
 // A Traced is one output of an instruction, of the rows of a step: those of the tokens from

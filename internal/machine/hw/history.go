@@ -47,15 +47,10 @@ func readHistory(fsys durable.FS, path string) (history, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() { // opening a pipe would wait
 		return history{}, &historyError{0, path + " is no file"}
 	}
-	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
+	b, err := readUpTo(fsys, path, maxHistoryBytes+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return history{}, nil
 	}
-	if err != nil {
-		return history{}, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxHistoryBytes+1))
 	if err != nil {
 		return history{}, err
 	}

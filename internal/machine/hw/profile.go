@@ -93,15 +93,10 @@ type profiles struct {
 // readProfiles reads a file; a missing file is empty. If there is an error, it
 // returns no profiles, so that storage is measured again.
 func readProfiles(fsys durable.FS, path string) (profiles, error) {
-	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
+	b, err := readUpTo(fsys, path, maxProfilesBytes+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return profiles{}, nil
 	}
-	if err != nil {
-		return profiles{frozen: true}, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxProfilesBytes+1))
 	if err != nil {
 		return profiles{frozen: true}, err
 	}
@@ -110,6 +105,16 @@ func readProfiles(fsys durable.FS, path string) (profiles, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return p, err
+}
+
+// readUpTo reads so many bytes of a file at most.
+func readUpTo(fsys durable.FS, path string, most int64) ([]byte, error) {
+	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // find returns the profile of a device unless it is too old.

@@ -27,14 +27,11 @@ type Devices struct {
 	Compute []string // ids of those on which kernels can run
 }
 
-// Computes reports whether kernels can run on a device.
-func (d Devices) Computes(id string) bool { return slices.Contains(d.Compute, id) }
-
 // Executors returns where kernels can run.
 func (d Devices) Executors() Executors {
 	var idle []string
 	for i := range d.GPUs {
-		if d.Computes(d.GPUs[i].ID) {
+		if slices.Contains(d.Compute, d.GPUs[i].ID) {
 			return Executors{GPU: true}
 		}
 		idle = append(idle, free(&d.GPUs[i]))

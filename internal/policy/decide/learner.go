@@ -121,7 +121,7 @@ func OpenLearner(ctx context.Context, c LearnerConfig) (*Learner, error) {
 		return nil, r.Err
 	}
 	// The policy starts from the same table, which the loop owns and saves.
-	l.policy, _ = NewPolicy(PolicyConfig{})
+	l.policy, _ = newPolicy(policyConfig{})
 	*l.policy.Trainer() = *l.loop.Trainer()
 	l.sampler = hw.NewSampler()
 	l.sample(time.Now())

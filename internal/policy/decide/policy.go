@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A PolicyConfig configures a [Policy]. The zero value uses sensible defaults.
-type PolicyConfig struct {
+// A policyConfig configures a [Policy]. The zero value uses sensible defaults.
+type policyConfig struct {
 	Cooldown     uint64 // ticks between two switches of one context and class; 0 is 8
 	DriftPenalty uint32 // see [Trainer]
 	Episodes     uint32 // of each backend before scores decide; 0 is 3
@@ -40,7 +40,7 @@ const (
 // use.
 type Policy struct {
 	store
-	cfg   PolicyConfig
+	cfg   policyConfig
 	cells map[cellKey]*cell
 	ticks uint64 // episodes
 }
@@ -64,9 +64,9 @@ type cell struct {
 	trial      bool    // the latest choice was a trial
 }
 
-// NewPolicy returns a policy; with a path it starts from that file, and the
+// newPolicy returns a policy; with a path it starts from that file, and the
 // report is that of loading it.
-func NewPolicy(cfg PolicyConfig) (*Policy, Report) {
+func newPolicy(cfg policyConfig) (*Policy, Report) {
 	def := func(v *uint64, d uint64) {
 		if *v == 0 {
 			*v = d

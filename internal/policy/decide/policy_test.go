@@ -46,7 +46,7 @@ func (w *world) run(c Context, class string, n int) (spent, oracle float64, choi
 func TestPolicyRegret(t *testing.T) {
 	for seed := range uint64(5) {
 		for _, ratio := range []float64{0.05, 0.3, 0.7, 0.9, 0.96, 1, 1.03, 1.1, 1.3, 2, 5, 30} {
-			p, _ := NewPolicy(PolicyConfig{Seed: seed})
+			p, _ := newPolicy(policyConfig{Seed: seed})
 			w := &world{rng: rand.New(rand.NewPCG(seed, 0)), means: [2]float64{0.1, 0.1 * ratio}, noise: 0.1, policy: p}
 			for _, c := range []Context{{true, 0.1, 0.1}, {true, 0.95, 0.1}} {
 				w.run(c, "decode", 50)
@@ -62,7 +62,7 @@ func TestPolicyRegret(t *testing.T) {
 // Two contexts and two classes with different best backends are learned
 // separately.
 func TestPolicyContexts(t *testing.T) {
-	p, _ := NewPolicy(PolicyConfig{})
+	p, _ := newPolicy(policyConfig{})
 	w := &world{rng: rand.New(rand.NewPCG(7, 0)), noise: 0.1, policy: p}
 	play := func(n int) (spent, oracle float64) {
 		for range n {
@@ -88,7 +88,7 @@ func TestPolicyContexts(t *testing.T) {
 // The policy follows a machine that changes, and never switches more often than
 // the cooldown allows.
 func TestPolicyCooldown(t *testing.T) {
-	p, _ := NewPolicy(PolicyConfig{Cooldown: 10})
+	p, _ := newPolicy(policyConfig{Cooldown: 10})
 	w := &world{rng: rand.New(rand.NewPCG(3, 0)), noise: 0.5, policy: p}
 	c := Context{GPU: true}
 	last, switches, prefers := uint64(0), 0, map[Backend]int{}
@@ -119,7 +119,7 @@ func TestPolicyCooldown(t *testing.T) {
 
 func TestPolicyRules(t *testing.T) {
 	t.Run("first episodes", func(t *testing.T) {
-		p, _ := NewPolicy(PolicyConfig{})
+		p, _ := newPolicy(policyConfig{})
 		w := &world{rng: rand.New(rand.NewPCG(1, 0)), means: [2]float64{2, 1}, policy: p}
 		_, _, got := w.run(Context{GPU: true}, "", 8)
 		check(t, "choices", got, []string{
@@ -129,7 +129,7 @@ func TestPolicyRules(t *testing.T) {
 		})
 	})
 	t.Run("errors", func(t *testing.T) { // a device that fails is not used
-		p, _ := NewPolicy(PolicyConfig{})
+		p, _ := newPolicy(policyConfig{})
 		c, broken := Context{GPU: true}, errors.New("out of memory")
 		n := 0
 		for tick := range uint64(200) {
@@ -148,7 +148,7 @@ func TestPolicyRules(t *testing.T) {
 		}
 	})
 	t.Run("no device", func(t *testing.T) {
-		p, _ := NewPolicy(PolicyConfig{})
+		p, _ := newPolicy(policyConfig{})
 		c := p.Choose(Context{}, "", 0)
 		check(t, "rules", c.Rules(), []string{ruleNoGPU})
 		check(t, "backend", c.Backend, CPU)
@@ -162,7 +162,7 @@ func TestPolicyRules(t *testing.T) {
 		}
 	})
 	t.Run("decay", func(t *testing.T) {
-		p, _ := NewPolicy(PolicyConfig{})
+		p, _ := newPolicy(policyConfig{})
 		for range forgetAt {
 			if err := p.Observe(Episode{Latency: time.Second}); err != nil {
 				t.Fatal(err)
@@ -176,7 +176,7 @@ func TestPolicyRules(t *testing.T) {
 // A choice can be repeated from its record, and equal runs give equal records.
 func TestPolicyReplay(t *testing.T) {
 	run := func() (turns []Measured, choices []Choice) {
-		p, _ := NewPolicy(PolicyConfig{Seed: 5})
+		p, _ := newPolicy(policyConfig{Seed: 5})
 		rng := rand.New(rand.NewPCG(9, 0))
 		for tick := range uint64(500) {
 			c := Context{GPU: tick%50 != 0, VRAM: float32(tick/100) / 5}
@@ -213,8 +213,8 @@ func TestPolicyReplay(t *testing.T) {
 // needs one look at the processor only.
 func TestPolicyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learning")
-	cfg := PolicyConfig{Autosave: Autosave{Path: file, EveryTicks: 1, FS: faultfs.New(0, faultfs.Fail)}}
-	p, r := NewPolicy(cfg)
+	cfg := policyConfig{Autosave: Autosave{Path: file, EveryTicks: 1, FS: faultfs.New(0, faultfs.Fail)}}
+	p, r := newPolicy(cfg)
 	check(t, "report", r.Status, StatusMissing)
 	w := &world{rng: rand.New(rand.NewPCG(1, 0)), means: [2]float64{3, 1}, noise: 0.1, policy: p}
 	w.run(Context{GPU: true}, "decode", 100)
@@ -222,7 +222,7 @@ func TestPolicyFile(t *testing.T) {
 	if err != nil || string(text) != p.Trainer().String() {
 		t.Fatalf("file %q, %v", text, err)
 	}
-	p, r = NewPolicy(cfg)
+	p, r = newPolicy(cfg)
 	check(t, "report", r.Status, StatusOK)
 	if err := p.Save(); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestPolicyFile(t *testing.T) {
 }
 
 func BenchmarkChoose(b *testing.B) {
-	p, _ := NewPolicy(PolicyConfig{})
+	p, _ := newPolicy(policyConfig{})
 	c := Context{GPU: true}
 	for i := range 100 {
 		_ = p.Observe(Episode{Context: c, Backend: Backend(i % 2), Latency: time.Duration(1 + i)})

@@ -66,7 +66,7 @@ func log(t testing.TB, rounds int) string {
 		}
 	}
 	loop := NewLoop(LoopConfig{Cooldown: 2})
-	policy, _ := NewPolicy(PolicyConfig{})
+	policy, _ := newPolicy(policyConfig{})
 	picker, _ := newPicker(PickConfig{First: 2, Every: 4, Share: 1}, "", nil)
 	threads := picker.At(Place{Model: "m", Class: "decode"}, PickConfig{}, []Option{{Name: "4"}, {Name: "3"}, {Name: "2"}})
 	for round := range rounds {

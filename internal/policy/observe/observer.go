@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"atenia/internal/exec"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
@@ -75,13 +74,13 @@ type Observer struct {
 
 	tally           Tally
 	account         Account
-	counters        *exec.Counters // nil if nothing shows them
-	counted         [2]uint64      // dispatches and launches before the step
-	seen            ring.Stats     // what metrics have counted
-	chosen          Chosen         // likewise
-	decoded         int            // passes
-	seconds         float64        // of them
-	sequences, past int            // of them all together, and the tokens of those
+	counters        *sched.Counters // nil if nothing shows them
+	counted         [2]uint64       // dispatches and launches before the step
+	seen            ring.Stats      // what metrics have counted
+	chosen          Chosen          // likewise
+	decoded         int             // passes
+	seconds         float64         // of them
+	sequences, past int             // of them all together, and the tokens of those
 }
 
 // An Account is what memory was planned for, and what the process has of it.
@@ -134,7 +133,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		o.lines = &lines{w: f.w}
 	}
 	if c.Counters || c.Trace+c.Metrics != "" {
-		o.counters = &exec.Counters{}
+		o.counters = &sched.Counters{}
 	}
 	if c.Metrics != "" {
 		o.metrics = newMetrics()
@@ -196,7 +195,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 
 // Counters returns what counts the steps of the model, and of one that drafts for it, nil
 // if nothing shows it: steps without cost no atomic operation.
-func (o *Observer) Counters() *exec.Counters {
+func (o *Observer) Counters() *sched.Counters {
 	if o == nil {
 		return nil
 	}
