@@ -51,7 +51,7 @@ type Placement struct {
 func (p *Plan) Place() (*Placement, error) {
 	pl, err := p.compiled.Place(context.Background())
 	if err != nil {
-		return nil, publish(err)
+		return nil, publish(engine.Named(p.compiled.Path(), err))
 	}
 	return newPlacement(pl), nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -54,7 +55,7 @@ func TestPlace(t *testing.T) {
 	if !errors.As(err, &floor) {
 		t.Fatalf("too little: %v", err)
 	}
-	if floor.Error() != err.Error() || floor.Tier != place.TierRAM || len(floor.Parts) == 0 {
+	if !strings.HasSuffix(err.Error(), ": "+floor.Error()) || floor.Tier != place.TierRAM || len(floor.Parts) == 0 {
 		t.Errorf("%+v prints as %q, the error is %q", floor, floor, err)
 	}
 	cfg.Budget.RAM = (floor.Floor + all.RAM()) / 2

@@ -194,7 +194,7 @@ func (r *LastRun) lessMemory() {
 }
 
 // asked are the flags of a run that doctor has, too, beside those of its files.
-var asked = []string{"ctx", "kv-type", "batch-tokens", "threads"}
+var asked = []string{"ctx", "kv-type", "batch-tokens", "threads", "pooling"}
 
 // doctor returns the call that tries what a run cannot change, in the memory of the run.
 func (r *LastRun) doctor() string {

@@ -66,8 +66,11 @@ func (e *FloorError) Error() string {
 		where += "@" + e.Device
 	}
 	given := spelling.Size(e.Budget) + " of " + where + " is given"
-	if e.Asked > 0 {
+	switch {
+	case e.Asked > 0:
 		given = fmt.Sprintf("%s of %s is asked for, %s can be allocated", spelling.Size(e.Asked), where, spelling.Size(e.Budget))
+	case e.Auto:
+		given = fmt.Sprintf("%s of %s can be allocated", spelling.Size(e.Budget), where)
 	}
 	return fmt.Sprintf("%v: %s, at least %s (%d bytes) is needed because %s: %s",
 		ErrFloor, given, spelling.Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"atenia/place"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // An app is one run of the command line.
@@ -136,8 +138,8 @@ func (a *app) main(root *cobra.Command) int {
 		return e.Code
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", namesEscaped(byFlags(c, shorten(err.Error())), args))
-	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Tier == place.TierRAM && !e.Auto {
-		fmt.Fprintln(errw, enough(c, e))
+	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Tier == place.TierRAM {
+		fmt.Fprintln(errw, a.enough(c, e, err))
 	}
 	code := exitCode(err)
 	if code == command.BadUsage {
@@ -148,18 +150,39 @@ func (a *app) main(root *cobra.Command) int {
 
 // enough says which budget is large enough for a model, or what else helps where none is
 // that this process can have.
-func enough(c *cobra.Command, e *place.FloorError) string {
+func (a *app) enough(c *cobra.Command, e *place.FloorError, err error) string {
 	flag := "--budget ram="
 	if c.Flags().Lookup("budget") == nil {
 		flag = "--ram "
 	}
 	switch {
+	case e.Auto: // nobody gave too little
+		return fmt.Sprintf("%q says what would run", a.doctorOf(c, err))
 	case e.Most == 0 || e.Floor <= e.Most:
 		return fmt.Sprintf("the least that works is %s%d", flag, e.Floor)
 	case e.Unbound:
-		return fmt.Sprintf("no budget of a size works here, where %s can be allocated: with ram=auto alone, or without a budget, the model is mapped, and \"atenia doctor\" says what else runs", spelling.Size(e.Most))
+		return fmt.Sprintf("no budget of a size works here, where %s can be allocated: with ram=auto alone, or without a budget, the model is mapped, and %q says what else runs", spelling.Size(e.Most), a.doctorOf(c, err))
 	}
-	return fmt.Sprintf("no budget works here, where %s can be allocated: \"atenia doctor\" says what runs", spelling.Size(e.Most))
+	return fmt.Sprintf("no budget works here, where %s can be allocated: %q says what would run", spelling.Size(e.Most), a.doctorOf(c, err))
+}
+
+// doctorOf returns the call of doctor that asks about the model of a command, which its error
+// begins with, with its flags that doctor has.
+func (a *app) doctorOf(c *cobra.Command, err error) string {
+	model := place.Embedded
+	for _, arg := range c.Flags().Args() { // "run" has prompts among them, "checkpoint save" a folder
+		if path := filepath.Clean(arg); strings.HasPrefix(err.Error(), engine.Display(path)+":") {
+			model = path
+		}
+	}
+	s := "atenia doctor " + spelling.Shell(model)
+	has := a.doctor().Flags()
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "budget" && has.Lookup(f.Name) != nil {
+			s += " " + spelling.Flag(f.Name, f.Value.String(), f.Value.Type() == "bool")
+		}
+	})
+	return s
 }
 
 // fieldFlags are the flags that set fields of configurations; of several the first that a

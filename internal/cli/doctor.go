@@ -45,6 +45,7 @@ func (a *app) doctor() *cobra.Command {
 	f.Var(&rateFlag{&cfg.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
 	f.Var(&rateFlag{&cfg.Placement.Rates.FLOPS, ""}, "flops", "floating-point operations of all cores per second, in units of sizes: 100GB is 1e11")
 	f.Var(probeFlag(&cfg.Placement), "probe", "where bandwidths are from: model measures them, none takes the profile of \"atenia hw\"")
+	f.StringVar(&cfg.Pooling, "pooling", "", "ask about vectors that \"atenia embed\" makes from the `mean|cls|last` of the tokens (default: the model's)")
 	gptqZeros(f, &cfg.GPTQZeros)
 	f.StringVar(&cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	c.RunE = func(c *cobra.Command, args []string) error {

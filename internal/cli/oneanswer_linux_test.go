@@ -37,7 +37,8 @@ type answers struct {
 
 var floorText = regexp.MustCompile(`at least [^(]*\((\d+) bytes\)`)
 
-// ask asks all three: with a budget of so many bytes, or in a group of them.
+// ask asks all three: with a budget of so many bytes, or in a group of them. After the name of
+// a model may stand a "?" and the pooling that makes an encoder of it.
 func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 	t.Helper()
 	limit, ram, budget := int64(0), []string{"--ram", fmt.Sprint(bytes)}, []string{"--budget", fmt.Sprintf("ram=%d", bytes)}
@@ -45,9 +46,13 @@ func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 		limit, ram, budget = bytes, []string{"--ram", "auto"}, []string{"--budget", "ram=auto"}
 	}
 	usual := []string{"--ctx", "64", "--probe", "none"}
+	model, pooling, pooled := strings.Cut(model, "?")
 	run := []string{"logits", model, "--tokens", "1,2"}
-	if strings.Contains(model, "bert") {
+	if strings.Contains(model, "bert") || pooled {
 		run = []string{"embed", model, "a"}
+	}
+	if pooled {
+		usual = append(usual, "--pooling", pooling)
 	}
 	for i, args := range [][]string{
 		append(append([]string{"doctor", model, "--json"}, usual...), ram...),
@@ -72,6 +77,9 @@ func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 			a.floors[i] = m[1]
 		}
 		a.text += fmt.Sprintf("%q: exit %d: %s\n", args, l.code, l.err)
+		if i > 0 && group && !a.runs[i] && (!strings.Contains(l.err, "\"atenia doctor "+model+" ") || pooled && !strings.Contains(l.err, " --pooling "+pooling)) {
+			t.Errorf("who asks doctor what would run, with the same flags? %q: %s", args, l.err)
+		}
 	}
 	return a
 }
@@ -94,7 +102,7 @@ func answered(t *testing.T) map[string]string {
 		t.Fatal(l.err)
 	}
 	family := golden.Family(t, "parity")
-	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe"), "encoder": filepath.Join(family, "roberta")}
+	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe"), "encoder": filepath.Join(family, "roberta"), "pooled": dense + "?mean"}
 }
 
 var needNote = regexp.MustCompile(`the model needs ([0-9.]+ [KMG]iB), ([0-9.]+ [KMG]iB) can be allocated: .* streamed from disk`)
@@ -178,6 +186,10 @@ func TestOneAnswer(t *testing.T) {
 		}
 	}
 	needControlGroups(t)
+	pooled := ask(t, models["pooled"], 1, false)
+	below := pooled.agree(t, "pooled", 1) / 2
+	pooled = ask(t, models["pooled"], below, true)
+	pooled.agree(t, "pooled", below)
 	model := models["dense"]
 	streamed := func() int64 { a := ask(t, model, 1, false); return a.agree(t, "dense", 1) }()
 	low := ask(t, model, streamed/2, true)

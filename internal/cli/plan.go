@@ -40,6 +40,7 @@ func (a *app) plan() *cobra.Command {
 	f.IntVar(&mf.cfg.Context, "ctx", 0, "context length in tokens (0 = the model's, at most 4096)")
 	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "do not fuse instructions")
+	f.StringVar(&mf.cfg.Pooling, "pooling", "", "plan vectors that \"atenia embed\" makes from the `mean|cls|last` of the tokens (default: the model's)")
 	gptqZeros(f, &mf.cfg.GPTQZeros)
 	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	f.StringArrayVar(&adapters, "adapter", nil, "show what the LoRA adapter `NAME=PATH` adds beside the weights, and its memory; repeatable")

@@ -30,8 +30,8 @@ func (c *Config) fileFlags(file string) []Flag {
 	return []Flag{{Name: "config-file", Value: file}, {Name: "gptq-zeros", Value: c.GPTQZeros}}
 }
 
-// Flags returns the flags of "atenia run" that results, memory and speed follow from
-// besides those and the budget.
+// Flags returns the flags of "atenia run", or of "atenia embed", that results, memory and
+// speed follow from besides those and the budget.
 func (c *Config) Flags() string { return text(c.flags()) }
 
 // RunFlags returns all flags of "atenia run" that a command repeats which is advised after
@@ -87,7 +87,7 @@ func (c *Config) flags() []Flag {
 	return []Flag{
 		{Name: "kv-type", Value: cache}, {Name: "ctx", Value: number(c.Context, 0)}, {Name: "batch-tokens", Value: number(c.BatchTokens, usualSteps)}, {Name: "threads", Value: threads},
 		{Name: "pack", Value: packed}, {Name: "codec", Value: codec}, {Name: "draft", Value: draft, Path: !c.Early}, {Name: "speculate", Value: speculate},
-		{Name: "lora", Value: c.Lora, Path: true}, {Name: "mmproj", Value: c.Tower, Path: true}, {Name: "precise", Switch: c.Precise}, {Name: "no-fuse", Switch: c.Compile.NoFuse},
+		{Name: "pooling", Value: c.Compile.Pool}, {Name: "lora", Value: c.Lora, Path: true}, {Name: "mmproj", Value: c.Tower, Path: true}, {Name: "precise", Switch: c.Precise}, {Name: "no-fuse", Switch: c.Compile.NoFuse},
 	}
 }
 
