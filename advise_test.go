@@ -263,9 +263,10 @@ func TestAdviseBatch(t *testing.T) {
 // command is of the kind of the model, and what together helps names no more than it changes.
 func TestAdviseEncoder(t *testing.T) {
 	together := 0
-	for name, command := range map[string]string{"roberta": "atenia embed ", "distilbert": "atenia embed ", "bert_rerank": "atenia rerank ", "whisper": "atenia transcribe ", "llama3": "atenia run "} {
-		path := filepath.Join(golden.Family(t, "parity"), name)
-		c := &atenia.Config{Slots: 1, Budget: place.Budget{RAM: 1 << 40, Reserve: place.Reserve{Runtime: 1000}}, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+	for name, command := range map[string]string{"roberta": "atenia embed ", "distilbert": "atenia embed ", "bert_rerank": "atenia rerank ", "whisper": "atenia transcribe ", "llama3": "atenia run ", "qwen2 mean": "atenia embed "} {
+		folder, pooling, _ := strings.Cut(name, " ")
+		path := filepath.Join(golden.Family(t, "parity"), folder)
+		c := &atenia.Config{Slots: 1, Pooling: pooling, Budget: place.Budget{RAM: 1 << 40, Reserve: place.Reserve{Runtime: 1000}}, Placement: place.Rules{Rates: place.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
 		a, err := atenia.Advise(t.Context(), path, c)
 		if err != nil {
 			t.Fatal(err)
@@ -283,6 +284,9 @@ func TestAdviseEncoder(t *testing.T) {
 					if strings.Contains(r.What, what) != strings.Contains(r.Command, flag) {
 						t.Errorf("%s: %q and %q", name, r.What, r.Command)
 					}
+				}
+				if then := r.Then; a.Verdict == then.Verdict && command != "atenia run " && command != "atenia transcribe " && then.Seconds*float64(a.Text) >= a.Seconds*float64(then.Text) {
+					t.Errorf("%s: %s is no faster for each token of a text: %+v, then %+v", name, r.Command, a.Outcome, then)
 				}
 				if command != "atenia run " && command != "atenia transcribe " {
 					if strings.Contains(r.Command, "--kv-type") {

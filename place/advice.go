@@ -113,7 +113,9 @@ const (
 // lessDisk advises to read less, if anything lets it.
 func (r *LastRun) lessDisk() {
 	switch {
-	case r.Form != "streamed": // but it was, for most of the time
+	case r.Form != "streamed" && r.placed() && r.Need <= r.Room: // but it was, for most of the time, for its budget
+		r.help(r.command(r.within(strconv.FormatInt(r.Need, 10))), "a larger budget: weights were streamed while it was short, and the process needs %s", spelling.Size(r.Need))
+	case r.Form != "streamed":
 		r.help("", "end programs that use memory: weights are streamed only while it is short, and the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
 	case r.mixture() && r.Steady < r.ReadBytes/2:
 		r.help("", "nothing: experts were read when tokens chose them first, and most stay in memory, so that later %ss read less", r.unit())

@@ -93,6 +93,7 @@ var judged = []struct {
 		r.Fewer = []place.RunLess{larger("+30 GiB", 32*gib, 0), larger("+2 GiB", 4*gib, 0), larger("+1 GiB", 3*gib, 1e8)}
 	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB: 0 B are read for each token, in place of 190.73 MiB|atenia run m.gguf --budget ram=4294967296"},
 	{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
+	{"disk, until the budget had room again", func(r *place.LastRun) { cameBack(r); had(r, "budget=ram=1GiB") }, roofs, "disk", "", "a larger budget: weights were streamed while it was short, and the process needs 2 GiB|atenia run m.gguf --budget ram=2147483648"},
 	{"arithmetic, before weights were streamed", func(r *place.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
 	{"disk, no memory", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07

@@ -225,7 +225,7 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 	}
 	o.Assumed, o.guessed, o.packed = pl.Supposed(), pl.Guessed(), pl.Input().Packed
 	if text > 0 { // what small products, attention and norms of a text take beside is not measured
-		o.Assumed, o.guessed = true, d.Runs == 0
+		o.Assumed, o.guessed, o.Limit = true, d.Runs == 0, ""
 	}
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	if o.Context = f.inCache(c, f.CacheBytes(c)); o.Context > 0 && p.Model.Config.Encoder == nil {
@@ -244,6 +244,8 @@ func (a *adviser) helps(o Outcome) bool { return o.better(a.advice.Now) }
 func (o *Outcome) better(now Outcome) bool {
 	rank := []Verdict{verdictFits, verdictStreams, verdictMaps, verdictCannot}
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
+	case is != was && o.placed() && now.placed() && place.Less(now.perToken(), o.perToken()):
+		return false
 	case is != was:
 		return is < was
 	case o.Verdict == verdictMaps:
@@ -251,9 +253,15 @@ func (o *Outcome) better(now Outcome) bool {
 	case o.Verdict == verdictCannot:
 		return false
 	}
+	if o.Text > 0 { // a shorter text takes less time because it is shorter
+		return place.Less(o.perToken(), now.perToken())
+	}
 	at := now.at(o.After)
 	return place.Less(o.Seconds, now.Seconds*at)
 }
+
+// perToken is Seconds of one token, also of an encoder's text.
+func (o *Outcome) perToken() float64 { return o.Seconds / float64(max(1, o.Text)) }
 
 // at returns how much of Seconds a token takes after so many tokens: of texts of several
 // lengths, tokens at the same place are compared.

@@ -334,3 +334,23 @@ func TestCorrectionsOfOtherTypes(t *testing.T) {
 		t.Error("not corrected")
 	}
 }
+
+// TestBetterTexts: of encoders, texts of several lengths are compared by their tokens, and what
+// has room and takes longer is no remedy.
+func TestBetterTexts(t *testing.T) {
+	now := Outcome{Verdict: verdictStreams, Seconds: 1.7, Text: 512}
+	for _, c := range []struct {
+		then Outcome
+		want bool
+	}{
+		{Outcome{Verdict: verdictStreams, Seconds: 0.852, Text: 256}, false},
+		{Outcome{Verdict: verdictStreams, Seconds: 0.4, Text: 256}, true},
+		{Outcome{Verdict: verdictStreams, Seconds: 0.9, Text: 512}, true},
+		{Outcome{Verdict: verdictFits, Seconds: 0.852, Text: 256}, true},
+		{Outcome{Verdict: verdictFits, Seconds: 4, Text: 512}, false},
+	} {
+		if got := c.then.better(now); got != c.want {
+			t.Errorf("%+v better than %+v: %v", c.then, now, got)
+		}
+	}
+}

@@ -190,7 +190,7 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s%s",
-		spelling.Size(p.least()), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, spelling.Unit(text), d.Where(int(n)), spelling.Assumed(pl.Guessed()))
+		spelling.Size(p.least()), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, spelling.Unit(text), d.Where(int(n)), spelling.Assumed(pl.Guessed() || text > 0))
 	return pl, nil
 }
 

@@ -65,7 +65,7 @@ func (f *footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
 		c.shorten(pl.Input().Chunk)
 	}
 	if ram := pl.Input().RAM; ram > 0 && !c.Budget.Auto {
-		c.Exec.Pack.Available, c.Exec.Pack.Reserve, c.Exec.Pack.Mixture = max(1, ram-pl.RAM()), 0, false
+		c.Exec.Pack.Available, c.Exec.Pack.Bound, c.Exec.Pack.Reserve, c.Exec.Pack.Mixture = max(1, ram-pl.RAM()), true, 0, false
 	}
 	if pl.Spills() {
 		c.Exec.Pack.Mode = pack.Off

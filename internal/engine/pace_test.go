@@ -3,10 +3,12 @@ package engine
 import (
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"atenia/internal/golden"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/sched"
@@ -133,5 +135,37 @@ func TestCorrectedByForm(t *testing.T) {
 	}
 	if d := placed(pack.InMemory).Decode; d.Runs != 0 || d.Seconds != before.Decode.Seconds {
 		t.Errorf("packed weights are corrected by runs that were not: %+v", d)
+	}
+}
+
+// TestCorrectedRows: weights that are packed where they lie are corrected as packed ones are where
+// nothing but rows of a table is read from the disk.
+func TestCorrectedRows(t *testing.T) {
+	dir, ram := t.TempDir(), int64(1<<30)
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	placed := func() *place.Placement {
+		t.Helper()
+		c := Config{Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Rules: place.Rules{ProfileDir: dir, NoProbe: true}, Logger: slog.New(slog.DiscardHandler)}
+		c.Budget.RAM, c.Budget.Reserve.Runtime = ram, 1<<16
+		p, err := OpenPlan(path, "", c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := p.Place(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pl
+	}
+	ram = placed().RAM() - 1
+	before := placed()
+	if !before.Spills() || before.Ring.Units > 0 {
+		t.Fatalf("no rows alone are on the disk: %+v", before.Ring)
+	}
+	if err := place.RememberRatio(dir, place.RunKind{Model: before.Model(), Machine: machineOf(1), Class: before.ClassAs(true)}, 3); err != nil {
+		t.Fatal(err)
+	}
+	if d := placed().Decode; d.Runs != 1 || d.Correction != 3 {
+		t.Errorf("a run that was packed: %+v", d)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"atenia/internal/machine/ledger"
@@ -38,7 +39,7 @@ func (p *Plan) packingOf(d *file.Description) pack.Config {
 func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Config {
 	c := p.packingOf(d)
 	if ram := pl.Input().RAM; ram > 0 && !p.Effective().Budget.Auto {
-		c.Available, c.Reserve, c.Mixture = max(1, ram-pl.RAM()), 0, false // the budget has room for the files' form, too
+		c.Available, c.Bound, c.Reserve, c.Mixture = max(1, ram-pl.RAM()), true, 0, false // the budget has room for the files' form, too
 	}
 	return c
 }
@@ -48,6 +49,20 @@ func (f *footprint) inPlace(t *place.Tensor, c *PlaceConfig) bool {
 	w := f.headers[t.Name]
 	return t.Held == "" && t.Multiplied() && !c.Exec.Precise && c.Exec.Pack.Mode != pack.Off &&
 		len(w.Shape) == 2 && pack.InPlace(w.DType, w.Shape.Rows(), w.Shape.Cols())
+}
+
+// packs reports whether the weights are packed that a placement has in memory, of which it
+// streams none: rows of a table may be read from the disk.
+func (f *footprint) packs(c *PlaceConfig, pl *place.Placement) (bool, error) {
+	if pl.Spills() {
+		in := pl.Input()
+		return pl.Ring.Units == 0 && slices.ContainsFunc(in.Tensors, func(t place.Tensor) bool { return f.inPlace(&t, c) }), nil
+	}
+	need, err := f.Need(f.within(*c, pl).Exec)
+	if err != nil {
+		return false, err
+	}
+	return need.Packing.Mode != pack.Off || f.holds(c, pl, &need.Packing), nil
 }
 
 // holds reports whether weights that all have room are read into memory, to be packed

@@ -8,7 +8,6 @@ import (
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
 
@@ -193,15 +192,12 @@ func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	if err != nil {
 		return choose(in, c.Recorder) // which writes down why
 	}
-	if !pl.Spills() {
-		need, err := f.Need(f.within(c, pl).Exec)
-		if err != nil {
+	if in.Packed, err = f.packs(&c, pl); err != nil {
+		return nil, err
+	}
+	if in.Packed {
+		if pl, err = choose(in, decide.Recorder{}); err != nil { // with the correction of runs that were, too
 			return nil, err
-		}
-		if in.Packed = need.Packing.Mode != pack.Off || f.holds(&c, pl, &need.Packing); in.Packed {
-			if pl, err = choose(in, decide.Recorder{}); err != nil { // with the correction of runs that were, too
-				return nil, err
-			}
 		}
 	}
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {

@@ -119,6 +119,8 @@ func decide(c Config, all []*Matrix) Decision {
 		d.Because = "asked for"
 	case d.Matrices == 0:
 		d.Mode, d.Because = Off, "no weights have a packed form"
+	case d.Mode == InMemory && c.Bound && d.Bytes-d.Source > room: // in place of the files' pages, which are given back
+		d.Mode, d.Because = Off, noRoom
 	case d.Mode == InMemory, d.Mode == OnDisk:
 		d.Because = "asked for"
 	case d.Available == 0:

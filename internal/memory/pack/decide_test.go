@@ -44,6 +44,8 @@ func TestDecide(t *testing.T) {
 	}{
 		{"nothing known", Config{}, w, InMemory, false},
 		{"asked for, too large", Config{Mode: InMemory, Available: 1}, w, InMemory, true},
+		{"asked for in a budget of less", Config{Mode: InMemory, Bound: true, Available: 1, Reserve: n}, w, Off, true},
+		{"asked for in a budget with room in place of the files'", Config{Mode: InMemory, Bound: true, Available: n}, w, InMemory, true},
 		{"off", Config{Mode: Off, Available: 1 << 40}, w, Off, false},
 		{"room for both", Config{Available: 1 << 20}, w, InMemory, false},
 		{"room for one", Config{Available: 100 + n, Reserve: 100}, w, InMemory, true},

@@ -18,6 +18,8 @@ type Config struct {
 	// Available is the memory that can be allocated, in bytes, and Reserve the part
 	// of it kept for other uses. Available 0 means unknown.
 	Available, Reserve int64
+	// Bound says that Available is of a budget, which packing stays within that was asked for.
+	Bound bool
 	// Mixture says that most matrices are experts, which are packed when tokens choose them
 	// first: beside their files, both of which need room then.
 	Mixture bool

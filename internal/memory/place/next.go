@@ -81,7 +81,7 @@ func (p *Placement) change(q *Placement, without string) {
 	if q.Decode.SSDBytes >= p.Decode.SSDBytes {
 		return
 	}
-	what := "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM" + without
+	what := "+" + spelling.SizeUp(q.in.RAM-p.in.RAM) + " RAM" + without
 	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
 		what = "the same RAM" + without
 	}

@@ -192,7 +192,11 @@ func (s *spill) choose() error {
 		}
 	}
 	if best == nil {
-		return s.b.floor(least.need, "what is streamed goes through a ring", s.parts(least)...)
+		why := "what is streamed goes through a ring"
+		if len(s.open) == 0 {
+			why = "none of it can be streamed"
+		}
+		return s.b.floor(least.need, why, s.parts(least)...)
 	}
 	s.take(best)
 	return nil
