@@ -220,6 +220,14 @@ func (m *Model) prompt(ctx context.Context, c *Conversation) (chat.Result, error
 	return r, publish(err)
 }
 
+// ChatTemplate returns the source of the model's chat template, in Jinja; "" if it has none.
+func (m *Model) ChatTemplate() string {
+	if m.text.Template == nil {
+		return ""
+	}
+	return m.text.Template.Source()
+}
+
 // HasChat reports whether the model has a chat template that can be run, and
 // why not.
 func (m *Model) HasChat() (bool, error) {

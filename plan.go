@@ -196,6 +196,9 @@ func (p *Plan) parameters() (n int64) {
 // Context returns how many tokens a sequence may have.
 func (p *Plan) Context() int { return p.compiled.Context() }
 
+// Trained returns how many tokens of a sequence the model was made for; 0 = any number.
+func (p *Plan) Trained() int { return p.compiled.Trained() }
+
 // StateBytes returns what one sequence keeps: a fixed part, and bytes for each
 // token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) { return p.compiled.StateBytes() }

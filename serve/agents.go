@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"strings"
 
 	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
@@ -35,13 +36,24 @@ type MCP struct {
 	Subscribe func(context.Context, *sdk.SubscribeRequest) error
 }
 
+// patterns returns origins as those of a WebSocket are compared: a scheme has any host.
+func patterns(origins []string) (list []string) {
+	for _, o := range origins {
+		if strings.HasSuffix(o, "://") {
+			o += "*"
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
 // openAgents makes the handlers of both.
 func (s *Server) openAgents(c *Config) {
 	s.mcp = mcp.New(mcp.Config{
 		Host: s.host, Names: s.names, Use: s.pool.Borrow, Loaded: s.loaded, State: c.Open.Observe.Account, Version: version(), Logger: c.Logger,
 		Extra: mcp.Extra(c.MCP),
 	})
-	s.ws = dialect.New(dialect.Config{Host: s.host, Use: s.pool.Borrow, Origins: c.Origins, Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
+	s.ws = dialect.New(dialect.Config{Host: s.host, Use: s.pool.Borrow, Origins: patterns(c.Origins), Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
 }
 
 // agents are the routes of both.

@@ -38,11 +38,18 @@ type Config struct {
 	// Models by name. The first also answers to the name "default". None = the
 	// embedded one.
 	Models []Model
+	// Aliases are further names of models and adapters, each "gpt-4o,claude-*=NAME": programs ask
+	// for models by names that are written into them.
+	Aliases []string
 	// Open is how models are opened. Open.Budget.RAM is what all of them have together:
 	// each is given what the planner of placements says that it needs, models that
 	// nothing uses are unloaded for others, and a model that then has no room is
 	// refused with the numbers.
 	Open atenia.Config
+	// WholeContext lets each model have as many tokens in a sequence as it was made for, where
+	// Open.Context is 0. Otherwise that is at most 32,768, and as few as 4,096 where keys and values
+	// of one sequence would take more than a quarter of the memory, or weights out of Open.Budget.
+	WholeContext bool
 	// AdapterDir is a folder of adapters that clients may load and unload while the
 	// server runs, as vLLM's do. "" = they may not.
 	AdapterDir string
@@ -59,7 +66,7 @@ type Config struct {
 	// addresses. "*" = any: for a server behind a proxy that checks.
 	Hosts []string
 	// Origins are those of the pages in browsers that may use the server, such as
-	// "https://example.com". "*" = any. None = no page may.
+	// "https://example.com", or schemes such as "vscode-webview://". "*" = any. None = no page may.
 	Origins []string
 	// MaxBody is the longest body of a request in bytes. 0 = 32 MiB.
 	MaxBody int64
@@ -76,6 +83,9 @@ type Config struct {
 	Ping time.Duration
 	// Logger receives a line for each request. nil discards them.
 	Logger *slog.Logger
+	// StrictFields refuses requests with what the server leaves out otherwise, and names in a
+	// header of the response: tools of the service that a client was made for.
+	StrictFields bool
 	// LogPrompts also logs what clients and models say. Otherwise no log and no span has
 	// it.
 	LogPrompts bool
@@ -110,7 +120,7 @@ func New(c Config) (*Server, error) {
 	}
 	metrics := host.NewMetrics()
 	s := &Server{mux: http.NewServeMux(), saves: c.SlotSavePath, ready: make(chan struct{})}
-	p := host.PoolConfig{Changed: func(name string) { s.mcp.Changed(name) }, Open: c.Open, Idle: c.Idle, Logger: c.Logger, AdapterDir: c.AdapterDir, Loaded: metrics.Loaded}
+	p := host.PoolConfig{Changed: func(name string) { s.mcp.Changed(name) }, Open: c.Open, WholeContext: c.WholeContext, Aliases: c.Aliases, Idle: c.Idle, Logger: c.Logger, AdapterDir: c.AdapterDir, Loaded: metrics.Loaded}
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}
@@ -119,7 +129,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	h := host.New(host.Config{
-		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts, Tracer: c.Tracer,
+		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts, Strict: c.StrictFields, Tracer: c.Tracer,
 		Tools:  c.Tools.host(),
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout, Ping: c.Ping},
 	})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"atenia/serve/internal/host"
+
+	"github.com/coder/websocket"
 )
 
 // TestKeys: without one of the keys nothing but health is answered.
@@ -37,7 +39,7 @@ func TestKeys(t *testing.T) {
 // TestSites: a page can use the server under its own names and from allowed origins
 // alone.
 func TestSites(t *testing.T) {
-	_, web := newServer(t, Config{Hosts: []string{"models.example"}, Origins: []string{"https://app.example"}})
+	_, web := newServer(t, Config{Hosts: []string{"models.example"}, Origins: []string{"https://app.example", "vscode-webview://"}})
 	own := strings.TrimPrefix(web.URL, "http://")
 	for _, c := range []struct {
 		host, origin string
@@ -48,6 +50,7 @@ func TestSites(t *testing.T) {
 		{own, "https://app.example", 200}, {own, "http://" + own, 200}, {own, "https://evil.example", 403}, {own, "null", 403},
 		{"evil.example", "http://evil.example", 403}, {"evilmodels.example", "", 403}, {"models.example.", "", 200},
 		{own, "https://app.example.evil.example", 403}, {own, "https://app.exampl", 403}, {own, "http://127.0.0.1:1", 403}, {own, "http://127.0.0.1", 403},
+		{own, "vscode-webview://0a1b", 200}, {own, "app://obsidian.md", 403}, {own, "vscode-webviews://0a1b", 403},
 	} {
 		header := []string{"Host", c.host}
 		if c.origin != "" {
@@ -57,6 +60,24 @@ func TestSites(t *testing.T) {
 			if status, text := get(t, web.URL+path, header...); status != c.want {
 				t.Errorf("%+v %s: %d %s", c, path, status, text)
 			}
+		}
+	}
+	if _, text := get(t, web.URL+"/v1/models", "Host", own, "Origin", "app://obsidian.md"); !strings.Contains(text, "--cors app://.") {
+		t.Errorf("what allows it: %s", text)
+	}
+	for origin, want := range map[string]bool{"https://app.example": true, "vscode-webview://0a1b": true, "app://obsidian.md": false, "": true} {
+		o := &websocket.DialOptions{HTTPHeader: http.Header{}}
+		if origin != "" {
+			o.HTTPHeader.Set("Origin", origin)
+		}
+		c, resp, err := websocket.Dial(t.Context(), web.URL+"/ws", o)
+		if (err == nil) != want {
+			t.Errorf("a socket of %q: %v", origin, err)
+		}
+		if err == nil {
+			c.CloseNow()
+		} else if resp != nil && resp.Body != nil {
+			resp.Body.Close()
 		}
 	}
 	q, _ := http.NewRequest("OPTIONS", web.URL+"/v1/chat/completions", nil)

@@ -56,7 +56,8 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&s.keyFile, "api-key-file", "", "accept requests with the API keys in `FILE`, one a line")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without a key")
 	f.StringArrayVar(&s.c.Hosts, "allow-host", nil, "answer requests that are addressed to `NAME`, besides localhost and addresses; * = any")
-	f.StringArrayVar(&s.c.Origins, "cors", nil, "let pages of `ORIGIN`, such as https://example.com, use the server; * = any")
+	f.StringArrayVar(&s.c.Origins, "cors", nil, "let pages of `ORIGIN` use the server, such as https://example.com, or app:// of all of a scheme; * = any")
+	f.StringArrayVar(&s.c.Aliases, "alias", nil, "also answer to `NAMES=MODEL`, such as 'gpt-4o,claude-*=qwen'; repeatable")
 	f.Var(&s.maxBody, "max-body", "longest body of a request (0 = 32 MiB)")
 	f.IntVar(&s.c.MaxRequests, "max-requests", 0, "requests under way at once, waiting ones included; others get status 429 (0 = 256)")
 	f.DurationVar(&s.c.Timeout, "timeout", 0, "longest time of a request, such as 10m (0 = 1h)")
@@ -64,6 +65,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&s.c.Ping, "ping", 0, "after so long a silence in a stream, send a sign of life (0 = 15s, -1s = never)")
 	f.DurationVar(&s.c.Idle, "idle", 0, "unload a model that nothing used for so long, except for the first (0 = 5m, -1s = never)")
 	f.IntVar(&s.drain, "drain-seconds", 30, "after SIGTERM or Ctrl-C, let requests finish for so long")
+	f.BoolVar(&s.c.StrictFields, "strict-fields", false, "refuse requests with tools that the server does not have, in place of leaving them out (X-Unsupported-Tools)")
 	f.BoolVar(&s.c.LogPrompts, "log-prompts", false, "log what clients and models say")
 	f.BoolVar(&o.Observe.Counters, "debug", false, "count what steps do, in /metrics: instructions and work for the threads")
 	f.StringVar(&s.config, "config", "", "read flags and models from the TOML `FILE`; those of the command line win")
@@ -76,7 +78,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.DurationVar(&s.c.Tools.Time, "mcp-time", 0, "longest time of one call (0 = 1m)")
 	f.Var(&s.result, "mcp-result", "largest size of a result; more is cut (0 = 64 KiB)")
 	f.IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
-	f.IntVarP(&o.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
+	f.IntVarP(&o.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's; default: that, at most 32768, or less for memory)")
 	f.IntVar(&o.Slots, "slots", 0, "answers that a model computes at once; further ones wait (0 = 4)")
 	f.IntVar(&o.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
 	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
@@ -208,6 +210,7 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 			models = listed
 		}
 	}
+	s.c.WholeContext = f.Changed("ctx") && s.c.Open.Context == 0
 	for _, m := range models {
 		s.c.Models = append(s.c.Models, namedModel(m))
 	}

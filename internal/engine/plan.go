@@ -193,6 +193,9 @@ func (p *Plan) Path() string { return p.path }
 // Context returns how many tokens a sequence may have.
 func (p *Plan) Context() int { return p.Config.context(&p.Model.Config) }
 
+// Trained returns how many tokens the model's positions are for; 0 = it has no positions.
+func (p *Plan) Trained() int { return p.Config.trained(&p.Model.Config) }
+
 // StateBytes returns the bytes that one sequence keeps: a fixed part, and bytes
 // for each token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) {

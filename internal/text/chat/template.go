@@ -10,9 +10,10 @@ import (
 // A Template is a parsed chat template. It does not change and may be used
 // from several goroutines at once.
 type Template struct {
-	name string
-	prog *program
-	own  string // characters of private use in the source: they stand for nothing else
+	name   string
+	source string
+	prog   *program
+	own    string // characters of private use in the source: they stand for nothing else
 
 	texts []string // of the source: see [textsOf]
 	dyed  atomic.Pointer[dyed]
@@ -36,8 +37,11 @@ func Parse(name, source string) (*Template, error) {
 		}
 		return r
 	}, source)
-	return &Template{name: name, prog: p, own: own, texts: texts}, nil
+	return &Template{name: name, source: source, prog: p, own: own, texts: texts}, nil
 }
+
+// Source returns what was parsed.
+func (t *Template) Source() string { return t.source }
 
 // A Context holds the variables of a conversation. The four named ones always
 // exist; values may be [Value]s or anything that [ValueOf] converts.

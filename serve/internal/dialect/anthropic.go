@@ -32,6 +32,9 @@ func readAnthropic(r *host.Request, then func(*anthropicRequest)) (*anthropicReq
 	if err := in.check(); err != nil {
 		return nil, nil, c, err
 	}
+	if err := in.leaveOut(r); err != nil {
+		return nil, nil, c, err
+	}
 	if then != nil {
 		then(in)
 	}
@@ -45,6 +48,7 @@ func readAnthropic(r *host.Request, then func(*anthropicRequest)) (*anthropicReq
 		l.Release()
 		return nil, nil, c, err
 	}
+	c.Messages = l.Settle(c.Messages)
 	return in, l, c, nil
 }
 

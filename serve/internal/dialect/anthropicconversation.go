@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,9 @@ func (in *anthropicRequest) conversation(base atenia.Sampling) (atenia.Conversat
 		}
 	}
 	c.Messages, c.ParseSpecial = t.messages(), in.ParseSpecial
+	if len(c.Messages) == 0 {
+		return c, host.Invalid("messages", "messages: nothing is said in any of them")
+	}
 	last := in.Messages[len(in.Messages)-1]
 	c.Continue = last.Role == "assistant"
 	if final := &c.Messages[len(c.Messages)-1]; c.Continue && len(final.ToolCalls) > 0 {
@@ -98,11 +102,27 @@ func (t *translator) messages() (out []atenia.Message) {
 
 func (t *translator) system(c blocks) error {
 	text, err := joined(c, "system")
-	if err != nil || text == "" {
+	if text = unbilled(text); err != nil || text == "" {
 		return err
 	}
 	t.out = append(t.out, turn{Message: atenia.Message{Role: "system", Content: text}})
 	return nil
+}
+
+// unbilled returns a text without the lines by which Anthropic's clients tell the service whose
+// account a request is of: they change with each request, so that no prompt would begin as one before.
+func unbilled(text string) string {
+	const mark = "x-anthropic-billing-header:"
+	if !strings.Contains(text, mark) {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, mark) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // joined joins blocks that can be nothing but text.
@@ -123,10 +143,10 @@ func (t *translator) message(m *anthropicMessage) error {
 		return t.user(m.Content)
 	case "assistant":
 		return t.assistant(m.Content)
-	case "system":
-		return host.Invalid("messages", `the role "system" is not one of messages: use the field "system"`)
+	case "system": // which Claude Code sends
+		return t.system(m.Content)
 	}
-	return host.Invalid("messages", `role: %q is none of "user" and "assistant"`, m.Role)
+	return host.Invalid("messages", `role: %q is none of "user", "assistant" and "system"`, m.Role)
 }
 
 // user adds a turn of the user. Results of tools are messages of their own; text
@@ -277,13 +297,24 @@ func (t *translator) assistant(c blocks) error {
 	return nil
 }
 
+// leaveOut takes Anthropic's own tools out of a request.
+func (in *anthropicRequest) leaveOut(r *host.Request) (err error) {
+	for i := range in.Tools {
+		t := &in.Tools[i]
+		if t.left = t.Type != "" && t.Type != "custom"; t.left && err == nil {
+			err = r.LeaveOut(fmt.Sprintf("tools.%d", i), t.Type)
+		}
+	}
+	return err
+}
+
 // tools adds the functions that may be called.
 func (in *anthropicRequest) tools(c *atenia.Conversation) error {
 	for i, t := range in.Tools {
-		switch {
-		case t.Type != "" && t.Type != "custom":
-			return host.Unsupported("tools", "tools.%d: %q is a tool of Anthropic's; describe a function of your own (name, description, input_schema)", i, t.Type)
-		case t.Name == "":
+		if t.left {
+			continue
+		}
+		if t.Name == "" {
 			return host.Invalid("tools", "tools.%d.name: field required", i)
 		}
 		c.Tools = append(c.Tools, atenia.Tool{Name: t.Name, Description: t.Description, Parameters: t.InputSchema})

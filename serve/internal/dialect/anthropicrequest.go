@@ -94,6 +94,8 @@ type anthropicTool struct {
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
 	Strict      bool            `json:"strict"`
+
+	left bool // out of the request
 }
 
 type anthropicChoice struct {

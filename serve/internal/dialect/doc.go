@@ -11,6 +11,7 @@
 //	POST /api/chat, /api/generate   ollama.go        lines of JSON out (ollamaresponse.go)
 //	POST /api/embed                 ollamaembed.go
 //	GET  /api/tags, /api/ps, …      ollamamodels.go
+//	POST /completion, /embedding, /apply-template; GET /props, /models    llama.go    llama-server's own
 //	GET  /ws                        handler.go      messages of a WebSocket, many answers at once
 //
 // A request becomes a conversation or a prompt of package atenia. The tokens of the

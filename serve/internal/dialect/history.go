@@ -20,12 +20,13 @@ type history struct {
 	said    map[string]bool  // what was answered
 	answers []host.Answer    // of calls that did not run
 	h       *hosted
+	in      *respondRequest
 }
 
 // messages returns the messages of the input, and tells h of the calls that may run now.
 // What the client says about calls is in answers then.
 func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
-	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, said: map[string]bool{}, h: h}
+	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, said: map[string]bool{}, h: h, in: in}
 	if in.Instructions != "" {
 		y.list = append(y.list, openaiMessage{Role: "system", Content: openaiContent{text: in.Instructions}, at: "instructions"})
 	}
@@ -56,10 +57,14 @@ func (y *history) add(i int, e *item) error {
 	case "", "message":
 		y.flush()
 		y.list = append(y.list, openaiMessage{Role: e.Role, Content: e.Content, at: at})
-	case "function_call":
-		y.names[e.CallID] = e.Name
-		y.call(at, e.CallID, e.Name, e.Arguments)
-	case "function_call_output":
+	case "function_call", "custom_tool_call":
+		name, arguments := y.in.known(e.Space, e.Name), e.Arguments
+		if e.Type == "custom_tool_call" {
+			arguments = customArguments(e.Input)
+		}
+		y.names[e.CallID] = name
+		y.call(at, e.CallID, name, arguments)
+	case "function_call_output", "custom_tool_call_output":
 		y.flush()
 		y.list = append(y.list, openaiMessage{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: y.names[e.CallID], at: at})
 	case "mcp_call":

@@ -73,19 +73,32 @@ type callItem struct {
 	Status    string `json:"status"`
 	CallID    string `json:"call_id"`
 	Name      string `json:"name"`
+	Space     string `json:"namespace,omitempty"`
 	Arguments string `json:"arguments"`
+}
+
+// A customItem is a call of a custom tool.
+type customItem struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	CallID string `json:"call_id"`
+	Name   string `json:"name"`
+	Space  string `json:"namespace,omitempty"`
+	Input  string `json:"input"`
 }
 
 // An output makes items of an answer's pieces.
 type output struct {
 	response response
+	in       *respondRequest
 	id       string
 	answer   openaiAnswer
 	send     func(event) error
 	sequence int
 	started  bool
 
-	// What the item is that is being written: "message", "reasoning", "function_call", "mcp_call",
+	// What the item is that is being written: "message", "reasoning", "function_call", "custom_tool_call", "mcp_call",
 	// "mcp_approval_request"; "" = none.
 	open   string
 	text   strings.Builder
@@ -104,7 +117,7 @@ type output struct {
 }
 
 func newOutput(id string, in *respondRequest) *output {
-	o := &output{id: id, answer: openaiAnswer{speller: &speller{}}, send: func(event) error { return nil }}
+	o := &output{in: in, id: id, answer: openaiAnswer{speller: &speller{}}, send: func(event) error { return nil }}
 	o.response = response{
 		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: in.Model, MaxOutput: in.MaxOutput,
 		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
@@ -169,7 +182,7 @@ func (o *output) take(t atenia.Token) error {
 
 // itemID is the id of the item that is being written.
 func (o *output) itemID() string {
-	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc", "mcp_call": "mcp", "mcp_approval_request": "mcpr", "mcp_list_tools": "mcpl"}[o.open]
+	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "mcp_call": "mcp", "mcp_approval_request": "mcpr", "mcp_list_tools": "mcpl"}[o.open]
 	return fmt.Sprintf("%s_%s_%d", prefix, o.id, len(o.response.Output))
 }
 
@@ -213,9 +226,16 @@ func (o *output) part() textPart {
 
 // item returns the item that is being written.
 func (o *output) item(status string) any {
-	if o.open == "function_call" {
+	switch o.open {
+	case "function_call":
 		o.call.ID, o.call.Type, o.call.Status = o.itemID(), o.open, status
 		return o.call
+	case "custom_tool_call":
+		c := customItem{o.itemID(), o.open, status, o.call.CallID, o.call.Name, o.call.Space, ""}
+		if status != "in_progress" {
+			c.Input = customInput(o.call.Arguments)
+		}
+		return c
 	}
 	i := textItem{ID: o.itemID(), Type: o.open, Status: status, Content: []textPart{}}
 	if o.open == "message" {
@@ -238,6 +258,13 @@ func (o *output) calling(c *openaiCall) error {
 		}
 	}
 	o.early = nil
+	if c.Custom != nil {
+		o.call.Arguments += c.raw
+		if c.Custom.Input == "" {
+			return nil
+		}
+		return o.send(o.at("response.custom_tool_call_input.delta", event{"delta": c.Custom.Input}))
+	}
 	if c.Function.Arguments == "" {
 		return nil
 	}
@@ -250,9 +277,15 @@ func (o *output) calling(c *openaiCall) error {
 
 // beginCall begins the item of a call.
 func (o *output) beginCall(c *openaiCall) error {
-	o.open, o.call, o.tool, o.broken = "function_call", callItem{CallID: c.ID, Name: c.Function.Name}, nil, false
+	o.open, o.call, o.tool, o.broken = "function_call", callItem{CallID: c.ID, Name: c.name()}, nil, false
+	if c.Custom != nil {
+		o.open = "custom_tool_call"
+	}
+	if s, ok := o.in.spaces[c.name()]; ok {
+		o.call.Name, o.call.Space = s.name, s.space
+	}
 	if o.hosted != nil {
-		o.tool = o.hosted.tools[c.Function.Name]
+		o.tool = o.hosted.tools[c.name()]
 	}
 	if o.tool == nil {
 		return o.send(o.addedEvent(o.item("in_progress")))
@@ -285,14 +318,17 @@ func (o *output) close(status string) error {
 		}
 		o.open = ""
 		return err
-	case "function_call":
+	case "function_call", "custom_tool_call":
 		o.client = o.client || whole
 	}
 	item := o.item(status)
 	var done []event
-	if o.open == "function_call" {
+	switch o.open {
+	case "function_call":
 		done = append(done, o.at("response.function_call_arguments.done", event{"arguments": o.call.Arguments, "name": o.call.Name}))
-	} else {
+	case "custom_tool_call":
+		done = append(done, o.at("response.custom_tool_call_input.done", event{"input": customInput(o.call.Arguments)}))
+	default:
 		p := o.part()
 		done = append(
 			done,

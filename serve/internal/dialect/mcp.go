@@ -164,15 +164,15 @@ func newHosted(r *host.Request, o *output, in *respondRequest) (*hosted, error) 
 
 // list asks the servers for their tools, tells of them, and returns those that the request
 // allows as functions with the names that the model is told.
-func (h *hosted) list(in *respondRequest) ([]openaiFunction, error) {
+func (h *hosted) list(in *respondRequest, own []openaiFunction) ([]openaiFunction, error) {
 	told, taken := map[string]bool{}, map[string]bool{}
 	for _, e := range in.Input {
 		if e.Type == "mcp_list_tools" {
 			told[e.Label] = true
 		}
 	}
-	for _, t := range in.Tools {
-		taken[t.Name] = t.Type == "function"
+	for _, f := range own {
+		taken[f.Name] = true
 	}
 	var fs []openaiFunction
 	for _, t := range in.Tools {
@@ -227,6 +227,7 @@ func (h *hosted) known(server, name string) (string, *hostedTool) {
 // can refuse the request with calls that may run is checked before.
 func (in *respondRequest) settle(r *host.Request, l *host.Lease, c atenia.Conversation, h *hosted) error {
 	if h != nil && len(h.approve) > 0 {
+		c.Messages = l.Settle(c.Messages)
 		in.truncate(r, l.Model, &c)
 		n, err := r.Check(l, c)
 		if err != nil {

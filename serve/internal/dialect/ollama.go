@@ -41,6 +41,9 @@ func ollamaChat(_ http.ResponseWriter, r *host.Request) error {
 	if err := r.ReadJSON(&in); err != nil {
 		return err
 	}
+	if err := in.leaveOut(r); err != nil {
+		return err
+	}
 	says := len(in.Messages) > 0
 	if !says && in.KeepAlive.none() {
 		return in.unload(r, true)
@@ -57,6 +60,7 @@ func ollamaChat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
+	c.Messages = a.lease.Settle(c.Messages)
 	return a.answer(r, &in.ollamaCommon, r.Chat(a.lease, c))
 }
 
@@ -83,6 +87,7 @@ func ollamaGenerate(_ http.ResponseWriter, r *host.Request) error {
 	case err != nil:
 		return err
 	case c != nil:
+		c.Messages = a.lease.Settle(c.Messages)
 		return a.answer(r, &in.ollamaCommon, r.Chat(a.lease, *c))
 	}
 	return a.answer(r, &in.ollamaCommon, r.Generate(a.lease, *p))

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,12 +27,12 @@ const apiVersion = "0.13.0"
 // An ollamaAPI has the endpoints and what they remember.
 type ollamaAPI struct {
 	mu    sync.Mutex
-	known map[string][]string // capabilities, by the names of models
+	known map[string]*facts // by the names of models
 }
 
 // ollamaRoutes returns the endpoints.
 func ollamaRoutes() []host.Route {
-	a := &ollamaAPI{known: map[string][]string{}}
+	a := &ollamaAPI{known: map[string]*facts{}}
 	routes := []host.Route{
 		{Pattern: "GET /{$}", Serve: alive, Public: true},
 		{Pattern: "POST /api/chat", Serve: ollamaChat},
@@ -184,21 +185,25 @@ func (a *ollamaAPI) show(_ http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	out := shown{Modelfile: "# atenia serve " + i.Base, Details: describe(&i).Details, ModifiedAt: i.Created.UTC()}
-	out.ModelInfo = map[string]any{"general.architecture": i.Family, "general.parameter_count": i.Totals.Parameters}
+	out.ModelInfo = map[string]any{}
 	for _, e := range f.Metadata {
 		switch v, ok := metadataValue(e); {
 		case e.Key == "tokenizer.chat_template":
-			out.Template = e.Value
+			out.Template, _ = v.(string)
 		case e.Key == "general.license":
-			out.License = e.Value
+			out.License, _ = v.(string)
 		case ok:
 			out.ModelInfo[e.Key] = v
 		}
 	}
+	out.ModelInfo["general.architecture"], out.ModelInfo["general.parameter_count"] = i.Family, i.Totals.Parameters
 	out.ModelInfo[i.Family+".context_length"] = i.Context // as it is served
-	if out.Capabilities, err = a.capabilities(r.Context(), &i); err != nil {
+	about, err := a.about(r.Context(), &i)
+	if err != nil {
 		return err
 	}
+	out.Capabilities, out.Parameters = about.can, about.parameters
+	out.Template = cmp.Or(out.Template, about.template)
 	return r.WriteJSON(http.StatusOK, out)
 }
 
@@ -208,16 +213,23 @@ func metadataValue(e atenia.Entry) (any, bool) {
 	case e.Elements > 0 || strings.HasPrefix(e.Type, "array"):
 		return nil, false
 	case e.Type == "string":
-		return e.Value, true
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
 	case json.Valid([]byte(e.Value)): // a number or a bool
 		return json.RawMessage(e.Value), true
 	}
 	return e.Value, true
 }
 
-// capabilities returns what a model can do, in Ollama's words. It is opened for that
-// without packing, so that its weights are not read, and once.
-func (a *ollamaAPI) capabilities(ctx context.Context, i *host.Info) ([]string, error) {
+// facts are what an open model says of itself.
+type facts struct {
+	can                  []string // in Ollama's words
+	template, parameters string
+}
+
+// about returns what a model says of itself. It is opened for that without packing, so that its
+// weights are not read, and once.
+func (a *ollamaAPI) about(ctx context.Context, i *host.Info) (*facts, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.known[i.Name]; c != nil {
@@ -228,7 +240,16 @@ func (a *ollamaAPI) capabilities(ctx context.Context, i *host.Info) ([]string, e
 		return nil, err
 	}
 	defer m.Close()
-	c := abilities(m)
+	c := &facts{can: abilities(m), template: m.ChatTemplate()}
+	s := m.Sampling()
+	for _, p := range []struct {
+		name string
+		v    float64
+	}{{"temperature", float64(s.Temperature)}, {"top_k", float64(s.TopK)}, {"top_p", float64(s.TopP)}, {"min_p", float64(s.MinP)}, {"num_ctx", float64(i.Context)}} {
+		if p.v != 0 {
+			c.parameters += fmt.Sprintf("%-30s %v\n", p.name, float32(p.v))
+		}
+	}
 	a.known[i.Name] = c
 	return c, nil
 }

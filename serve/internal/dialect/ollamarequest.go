@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"atenia"
@@ -73,6 +74,8 @@ type ollamaTool struct {
 		Description string          `json:"description"`
 		Parameters  json.RawMessage `json:"parameters"`
 	} `json:"function"`
+
+	left bool // out of the request
 }
 
 // An ollamaEmbedRequest is the body of /api/embed and, with a prompt, of the older
@@ -223,14 +226,27 @@ func (in *ollamaChatRequest) conversation(m ollamaLimits) (atenia.Conversation, 
 	for i, t := range in.Tools {
 		f := t.Function
 		switch {
-		case t.Type != "" && t.Type != "function":
-			return c, host.Unsupported("tools", "tools[%d]: the type %q is not supported, only \"function\"", i, t.Type)
+		case t.left:
+			continue
 		case f.Name == "":
 			return c, host.Invalid("tools", "tools[%d]: the function has no name", i)
 		}
 		c.Tools = append(c.Tools, atenia.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters})
 	}
 	return c, in.answer(&c.Options, m)
+}
+
+// leaveOut takes tools out of a request that this server does not have.
+func (in *ollamaChatRequest) leaveOut(r *host.Request) error {
+	for i := range in.Tools {
+		if t := &in.Tools[i]; t.Type != "" && t.Type != "function" {
+			t.left = true
+			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // message translates one message.

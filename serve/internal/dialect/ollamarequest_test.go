@@ -102,7 +102,6 @@ func TestOllamaRefused(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{` + hi + `, "options": {"num_ctx": 9999}}`, "9999 is more than the 4096 tokens"},
 		{`{` + hi + `, "logprobs": true, "top_logprobs": 21}`, "top_logprobs"},
-		{`{` + hi + `, "tools": [{"type": "web"}]}`, `"web" is not supported`},
 		{`{` + hi + `, "tools": [{"type": "function"}]}`, "no name"},
 		{`{` + hi + `, "think": "hard"}`, "think"},
 		{`{` + hi + `, "keep_alive": "long"}`, "keep_alive"},

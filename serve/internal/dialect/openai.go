@@ -13,7 +13,7 @@ import (
 
 // Routes returns the endpoints of all dialects.
 func Routes() []host.Route {
-	return slices.Concat(openaiRoutes(), anthropicRoutes(), ollamaRoutes())
+	return slices.Concat(openaiRoutes(), llamaRoutes(), anthropicRoutes(), ollamaRoutes())
 }
 
 func openaiRoutes() []host.Route {
@@ -81,6 +81,8 @@ type openaiModel struct {
 	Created int64           `json:"created"`
 	OwnedBy string          `json:"owned_by"`
 	Meta    openaiModelMeta `json:"meta"`
+	Length  int             `json:"max_model_len"`  // vLLM's
+	Context int             `json:"context_length"` // OpenRouter's
 	// Of an adapter, as vLLM says it: its folder's name, and the model it belongs to.
 	Root   string `json:"root,omitempty"`
 	Parent string `json:"parent,omitempty"`
@@ -96,7 +98,7 @@ type openaiModelMeta struct {
 }
 
 func newOpenAIModel(i host.Info) openaiModel {
-	m := openaiModel{ID: i.Name, Object: "model", Created: i.Created.Unix(), OwnedBy: "atenia", Parent: i.Parent}
+	m := openaiModel{ID: i.Name, Object: "model", Created: i.Created.Unix(), OwnedBy: "atenia", Length: i.Context, Context: i.Context, Parent: i.Parent}
 	m.Meta = openaiModelMeta{i.Family, i.Context, i.Totals.Parameters, i.Totals.Bytes, i.Loaded}
 	if i.Parent != "" {
 		m.Root = i.Base

@@ -15,6 +15,8 @@ type openaiAnswer struct {
 
 	text, reasoning strings.Builder
 	said            atenia.Answer // its calls, and how it ended
+	custom          map[string]bool
+	input           *inputReader // of a call of a custom tool
 	probs           *chatProbs
 }
 
@@ -40,8 +42,7 @@ func (a *openaiAnswer) add(t atenia.Token) openaiDelta {
 	// A call that turns out to be none is not taken back from a stream: clients find it
 	// incomplete, and the reason for the end is none of calls.
 	if c := t.Call; c != nil && !c.Broken {
-		d.call = newOpenAICall(c.ID, c.Name, c.Arguments)
-		d.call.Index = &c.Index
+		d.call = a.call(c)
 	}
 	if t.Top != nil {
 		if a.probs == nil {
@@ -59,10 +60,14 @@ func (a *openaiAnswer) add(t atenia.Token) openaiDelta {
 
 // choice returns the whole answer.
 func (a *openaiAnswer) choice(i int) chatChoice {
-	text := a.text.String()
-	m := &wholeMessage{Role: "assistant", Content: &text, Reasoning: a.reasoning.String()}
+	text, thought := a.text.String(), a.reasoning.String()
+	m := &wholeMessage{Role: "assistant", Content: &text, thoughts: thoughts{thought, thought}}
 	for _, c := range a.said.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, *newOpenAICall(c.ID, c.Name, string(c.Arguments)))
+		call := newOpenAICall(c.ID, c.Name, string(c.Arguments))
+		if a.custom[c.Name] {
+			call = newCustomCall(c.ID, c.Name, customInput(string(c.Arguments)))
+		}
+		m.ToolCalls = append(m.ToolCalls, *call)
 	}
 	if text == "" && m.ToolCalls != nil {
 		m.Content = nil

@@ -26,7 +26,7 @@ func TestOpenAICalls(t *testing.T) {
 				{Finish: "stop", Usage: &atenia.Usage{Prompt: 1, Answer: 2}},
 			},
 			`{"index":0,"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\""}}{"index":0,"function":{"arguments":":1}"}}{"index":1,"id":"call_2","type":"function","function":{"name":"g","arguments":"{}"}}`,
-			`{"index":0,"message":{"role":"assistant","content":null,"refusal":null,"reasoning_content":"hm","tool_calls":[` +
+			`{"index":0,"message":{"role":"assistant","content":null,"refusal":null,"reasoning_content":"hm","reasoning":"hm","tool_calls":[` +
 				`{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"call_2","type":"function","function":{"name":"g","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}`,
 		},
 		{

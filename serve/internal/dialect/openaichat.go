@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 
@@ -66,21 +67,53 @@ func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, er
 		}
 		out.Variables["reasoning_effort"] = c.Effort
 	}
-	fs := make([]openaiFunction, len(c.Tools))
-	for i, t := range c.Tools {
-		if t.Type == "mcp" {
-			return out, host.Unsupported("tools", "tools[%d] is of type mcp: POST /v1/responses calls tools of MCP servers", i)
-		}
-		if t.Type != "function" {
-			return out, host.Unsupported("tools", "tools[%d] is of type %q, want function", i, t.Type)
-		}
-		fs[i] = t.Function
-	}
-	if err := c.ToolChoice.into(&out, fs); err != nil {
+	fs, err := c.functions()
+	if err != nil {
 		return out, err
 	}
-	out.Messages, err = openaiMessages(c.Messages)
+	if err := c.ToolChoice.into(&out, fs, nil); err != nil {
+		return out, err
+	}
+	if out.Messages, err = openaiMessages(c.Messages); err == nil {
+		out.Messages = l.Settle(out.Messages)
+	}
 	return out, err
+}
+
+// leaveOut takes tools out of a request that this server does not have.
+func (c *openaiChatRequest) leaveOut(r *host.Request) error {
+	for i := range c.Tools {
+		switch t := &c.Tools[i]; t.Type {
+		case "function", "custom", "mcp", "":
+		default:
+			t.left = true
+			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// functions returns what the model is told of tools.
+func (c *openaiChatRequest) functions() (fs []openaiFunction, err error) {
+	for i := range c.Tools {
+		t, at := &c.Tools[i], fmt.Sprintf("tools[%d]", i)
+		switch {
+		case t.left:
+			continue
+		case t.Type == "mcp":
+			return nil, host.Unsupported("tools", "%s is of type mcp: POST /v1/responses calls tools of MCP servers", at)
+		case t.Type != "function" && t.Type != "custom":
+			return nil, host.Unsupported("tools", "%s is of type %q, want function or custom", at, t.Type)
+		}
+		f, err := t.function(at)
+		if err != nil {
+			return nil, err
+		}
+		fs = append(fs, f)
+	}
+	return fs, nil
 }
 
 // A Chat is what /v1/chat/completions takes, for another protocol that carries it.
@@ -138,18 +171,24 @@ type chatChoice struct {
 
 // An openaiSaid is a piece of what the assistant says.
 type openaiSaid struct {
-	Role      string       `json:"role,omitempty"`
-	Content   *string      `json:"content,omitempty"`
-	Reasoning string       `json:"reasoning_content,omitempty"`
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+	thoughts
 	ToolCalls []openaiCall `json:"tool_calls,omitempty"`
+}
+
+// thoughts are what the model thinks, by DeepSeek's name and by that of newer clients.
+type thoughts struct {
+	Content string `json:"reasoning_content,omitempty"`
+	Plain   string `json:"reasoning,omitempty"`
 }
 
 // A wholeMessage is all of it, which has content and refusal also if there is none.
 type wholeMessage struct {
-	Role      string       `json:"role"`
-	Content   *string      `json:"content"`
-	Refusal   *string      `json:"refusal"`
-	Reasoning string       `json:"reasoning_content,omitempty"`
+	Role    string  `json:"role"`
+	Content *string `json:"content"`
+	Refusal *string `json:"refusal"`
+	thoughts
 	ToolCalls []openaiCall `json:"tool_calls,omitempty"`
 }
 
@@ -160,6 +199,9 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 	}
 	n, err := in.choices()
 	if err != nil {
+		return err
+	}
+	if err := in.leaveOut(r); err != nil {
 		return err
 	}
 	var events *host.Events
@@ -179,9 +221,13 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
+	fs, err := in.functions()
+	if err != nil {
+		return err
+	}
 	answers := make([]*openaiAnswer, n)
 	for i := range answers {
-		answers[i] = &openaiAnswer{top: in.TopLogProbs, speller: pieces}
+		answers[i] = &openaiAnswer{top: in.TopLogProbs, speller: pieces, custom: textTools(fs)}
 	}
 	ask := func(ctx context.Context, i int) iter.Seq2[atenia.Token, error] {
 		each := c
@@ -250,25 +296,21 @@ func (s *chatStream) take(i int, d openaiDelta) error {
 		}
 	}
 	if d.said() {
-		out := &openaiSaid{Reasoning: d.reasoning}
+		out := &openaiSaid{thoughts: thoughts{d.reasoning, d.reasoning}}
 		if d.text != "" || d.probs != nil {
 			out.Content = &d.text
 		}
-		rest := ""
+		var rest *openaiCall
 		if d.call != nil {
 			first := *d.call
-			if first.Function.Name != "" { // clients begin a call with its name, and add what follows
-				rest, first.Function.Arguments = first.Function.Arguments, ""
-			}
+			rest = first.rest()
 			out.ToolCalls = []openaiCall{first}
 		}
 		if err := s.send(chatChoice{Index: i, Delta: out, LogProbs: d.probs}); err != nil {
 			return err
 		}
-		if rest != "" {
-			more := newOpenAICall("", "", rest)
-			more.Index = d.call.Index
-			if err := s.send(chatChoice{Index: i, Delta: &openaiSaid{ToolCalls: []openaiCall{*more}}}); err != nil {
+		if rest != nil {
+			if err := s.send(chatChoice{Index: i, Delta: &openaiSaid{ToolCalls: []openaiCall{*rest}}}); err != nil {
 				return err
 			}
 		}

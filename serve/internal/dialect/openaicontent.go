@@ -20,6 +20,7 @@ type openaiMessage struct {
 	Content    openaiContent `json:"content"`
 	Name       string        `json:"name"`
 	Reasoning  string        `json:"reasoning_content"`
+	Thought    string        `json:"reasoning"` // the same
 	ToolCalls  []openaiCall  `json:"tool_calls"`
 	ToolCallID string        `json:"tool_call_id"`
 
@@ -90,7 +91,7 @@ func openaiMessages(in []openaiMessage) ([]atenia.Message, error) {
 }
 
 func (m *openaiMessage) message(at string) (atenia.Message, error) {
-	out := atenia.Message{Role: m.Role, Content: m.Content.text, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, Name: m.Name}
+	out := atenia.Message{Role: m.Role, Content: m.Content.text, Reasoning: cmp.Or(m.Reasoning, m.Thought), ToolCallID: m.ToolCallID, Name: m.Name}
 	switch m.Role {
 	case "developer":
 		out.Role = "system"
@@ -105,6 +106,9 @@ func (m *openaiMessage) message(at string) (atenia.Message, error) {
 		return out, err
 	}
 	for j, c := range m.ToolCalls {
+		if c.Custom != nil {
+			c.Function.Name, c.Function.Arguments = c.Custom.Name, customArguments(c.Custom.Input)
+		}
 		if c.Function.Arguments == "" {
 			c.Function.Arguments = "{}"
 		}

@@ -38,7 +38,9 @@ type respondRequest struct {
 	MaxCalls    *int     `json:"max_tool_calls"`
 	Special     bool     `json:"parse_special"`
 
-	answers []host.Answer // to questions about calls
+	answers []host.Answer         // to questions about calls
+	spaces  map[string]spacedName // of tools of namespaces, by the names that the model knows
+	custom  map[string]bool       // names of tools whose input is a text
 }
 
 // A flatTool is a tool whose function has no object of its own, or those of an MCP server.
@@ -46,7 +48,15 @@ type flatTool struct {
 	Type string `json:"type"`
 	openaiFunction
 	mcpTool
+	Format *customFormat `json:"format"` // of a custom tool
+	Tools  []flatTool    `json:"tools"`  // of a namespace
+
+	space string // the namespace that it is of; "" = none
+	left  bool   // out of the request
 }
+
+// A spacedName is a tool's name, and the namespace that it is of.
+type spacedName struct{ space, name string }
 
 // A flatFormat is a format whose schema has no object of its own.
 type flatFormat struct {
@@ -95,7 +105,9 @@ type item struct {
 	Content   openaiContent   `json:"content"`
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
+	Space     string          `json:"namespace"`
 	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"` // of a custom tool
 	Output    openaiContent   `json:"output"`
 	ID        *string         `json:"id"`
 	Status    json.RawMessage `json:"status"`
@@ -168,21 +180,91 @@ func (in *respondRequest) checkInclude(r *host.Request) error {
 	return nil
 }
 
+// unfold takes tools out of their namespaces, and out of the request what this server does not
+// have.
+func (in *respondRequest) unfold(r *host.Request) error {
+	var all []flatTool
+	for i, t := range in.Tools {
+		at := fmt.Sprintf("tools[%d]", i)
+		within := []flatTool{t}
+		if t.Type == "namespace" {
+			if within = t.Tools; t.Name == "" {
+				return host.Invalid(at, "%s has no name", at)
+			}
+		}
+		for j, u := range within {
+			if t.Type == "namespace" {
+				u.space, at = t.Name, fmt.Sprintf("tools[%d].tools[%d]", i, j)
+			}
+			switch {
+			case u.Type == "function", u.Type == "custom", u.Type == "mcp" && u.space == "":
+			default:
+				u.left = true
+				if err := r.LeaveOut(at, u.Type); err != nil {
+					return err
+				}
+			}
+			all = append(all, u)
+		}
+	}
+	in.Tools = all
+	return nil
+}
+
+// known returns the name by which the model knows a tool: that of a namespace's has the
+// namespace before it if another tool has the same.
+func (in *respondRequest) known(space, name string) string {
+	if space == "" {
+		return name
+	}
+	for known, s := range in.spaces {
+		if s.space == space && s.name == name {
+			return known
+		}
+	}
+	return name
+}
+
+// functions returns what the model is told of functions and custom tools.
+func (in *respondRequest) functions() (fs []openaiFunction, err error) {
+	taken := map[string]bool{}
+	for _, t := range in.Tools {
+		taken[t.Name] = taken[t.Name] || t.space == "" && !t.left
+	}
+	in.spaces = map[string]spacedName{}
+	for i := range in.Tools {
+		t := &in.Tools[i]
+		if t.left || t.Type == "mcp" {
+			continue
+		}
+		f := t.openaiFunction
+		if t.Type == "custom" {
+			if f, err = (&customTool{t.Name, t.Description, t.Format}).function(fmt.Sprintf("tools[%d]", i)); err != nil {
+				return nil, err
+			}
+		}
+		if t.space != "" {
+			if taken[f.Name] {
+				f.Name = t.space + "__" + t.Name
+			}
+			taken[f.Name] = true
+			in.spaces[f.Name] = spacedName{t.space, t.Name}
+		}
+		fs = append(fs, f)
+	}
+	in.custom = textTools(fs)
+	return fs, nil
+}
+
 // offer gives the conversation its tools: functions, and those of MCP servers.
 func (in *respondRequest) offer(c *atenia.Conversation, h *hosted) error {
-	var fs []openaiFunction
-	for i, t := range in.Tools {
-		switch t.Type {
-		case "function":
-			fs = append(fs, t.openaiFunction)
-		case "mcp":
-		default:
-			return host.Unsupported("tools", "tools[%d] is of type %q, want function or mcp", i, t.Type)
-		}
+	fs, err := in.functions()
+	if err != nil {
+		return err
 	}
 	choice := in.ToolChoice
 	if h != nil {
-		more, err := h.list(in)
+		more, err := h.list(in, fs)
 		if err != nil {
 			return err
 		}
@@ -195,7 +277,17 @@ func (in *respondRequest) offer(c *atenia.Conversation, h *hosted) error {
 		}
 		choice.name = known
 	}
-	return choice.into(c, fs)
+	choice.name = in.known(choice.space, choice.name)
+	for i := range choice.allowed {
+		a := &choice.allowed[i]
+		a.Name = in.known(a.Space, a.name())
+	}
+	return choice.into(c, fs, func(known string) (name, server string) {
+		if h != nil && h.tools[known] != nil {
+			return h.tools[known].name, h.tools[known].server
+		}
+		return known, ""
+	})
 }
 
 func respond(_ http.ResponseWriter, r *host.Request) error {
@@ -215,6 +307,9 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	if err := in.checkTruncation(); err != nil {
+		return err
+	}
+	if err := in.unfold(r); err != nil {
 		return err
 	}
 	o := newOutput(r.ID, &in)
@@ -279,9 +374,10 @@ func (in *respondRequest) turns(r *host.Request, l *host.Lease, c *atenia.Conver
 			return err
 		}
 	}
+	c.Messages = l.Settle(c.Messages)
 	for more := true; more; {
 		in.truncate(r, l.Model, c)
-		o.answer = openaiAnswer{top: in.TopLogProbs, speller: pieces}
+		o.answer = openaiAnswer{top: in.TopLogProbs, speller: pieces, custom: in.custom}
 		for t, err := range r.Chat(l, *c) {
 			if err == nil {
 				err = o.take(t)

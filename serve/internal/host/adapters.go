@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"atenia"
 	"atenia/internal/fault"
@@ -77,6 +78,15 @@ func (p *Pool) Served() []Info {
 		for _, a := range e.beside {
 			out = append(out, e.as(a.Name))
 		}
+	}
+	for _, a := range p.aliases {
+		if strings.ContainsAny(a.pattern, `*?[\`) {
+			continue
+		}
+		e, adapter := p.find(a.of)
+		i := e.as(adapter)
+		i.Parent, i.Name = i.Name, a.pattern
+		out = append(out, i)
 	}
 	return out
 }

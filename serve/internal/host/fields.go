@@ -66,6 +66,8 @@ type Unbuilt struct {
 	XTCProbability    json.RawMessage `json:"xtc_probability"`
 	XTCThreshold      json.RawMessage `json:"xtc_threshold"`
 	Mirostat          json.RawMessage `json:"mirostat"`
+	Samplers          json.RawMessage `json:"samplers"`
+	TimeLimit         json.RawMessage `json:"t_max_predict_ms"`
 	MirostatTau       json.RawMessage `json:"mirostat_tau" to:"Mirostat.Tau"`
 	MirostatEta       json.RawMessage `json:"mirostat_eta" to:"Mirostat.Eta"`
 }
@@ -82,7 +84,7 @@ type row struct {
 // the dialect has.
 var rows = slices.Concat(unbuiltRows(),
 	named("Stop", true, 0, "stop_sequences"), named("Speculate", true, 0, "speculate"),
-	named("MaxTokens", true, 1, "max_completion_tokens", "max_output_tokens", "max_tokens"), named("MaxTokens", true, 0, "num_predict"),
+	named("MaxTokens", true, 1, "max_completion_tokens", "max_output_tokens", "max_tokens"), named("MaxTokens", true, 0, "num_predict", "n_predict"),
 	named("LogProbs", false, 0, "top_logprobs", "logprobs"), named("AdapterScale", false, 0, "lora"), named("Schema", false, 0, "format"),
 	named("Continue", false, 0, "continue_final_message", "messages"), named("MustCall", false, 0, "tool_choice"),
 	named("Pooling", false, 0, "pooling"), named("Prompt", false, 0, "prompt"),

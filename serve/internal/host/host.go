@@ -52,6 +52,7 @@ type Config struct {
 	Logger  *slog.Logger         // nil = discard
 	Metrics *Metrics             // nil = new ones
 	Prompts bool                 // prompts and answers are logged, and said in spans
+	Strict  bool                 // what is left out of a request is refused instead
 	Tracer  trace.TracerProvider // nil = there are no spans
 }
 
@@ -70,6 +71,7 @@ type Host struct {
 	log      *slog.Logger
 	tracer   trace.Tracer
 	prompts  bool
+	strict   bool
 	running  atomic.Int64 // requests under way
 	busy     atomic.Int64 // of them those that count for the limit: not those whose body is still coming
 	held     atomic.Int64 // bytes of bodies that are still coming
@@ -81,7 +83,7 @@ type Host struct {
 func New(c Config) *Host {
 	h := &Host{
 		Pool: c.Pool, Metrics: cmp.Or(c.Metrics, NewMetrics()), names: c.Hosts, origins: c.Origins,
-		limits: c.Limits.withDefaults(), tools: c.Tools.withDefaults(), desk: newDesk(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
+		limits: c.Limits.withDefaults(), tools: c.Tools.withDefaults(), desk: newDesk(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, strict: c.Strict, tracer: newTracer(c.Tracer),
 	}
 	for _, k := range c.Keys {
 		h.keys = append(h.keys, sha256.Sum256([]byte(k)))
@@ -257,16 +259,27 @@ func (h *Host) checkSite(r *Request) error {
 	if origin == "" {
 		return nil
 	}
-	if slices.Contains(h.origins, origin) || slices.Contains(h.origins, "*") {
+	if slices.ContainsFunc(h.origins, func(o string) bool {
+		return o == "*" || o == origin || strings.HasSuffix(o, "://") && strings.HasPrefix(origin, o)
+	}) {
 		r.w.Header().Set("Access-Control-Allow-Origin", origin)
 		r.w.Header().Add("Vary", "Origin")
-		r.w.Header().Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		r.w.Header().Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+unsupportedTools)
 		return nil
 	}
 	if u, err := url.Parse(origin); err == nil && u.Host == r.Host { // the server's own page
 		return nil
 	}
-	return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: spelling.Sprintf("Pages of %q may not use this server: allow them with --cors.", origin)}
+	return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: spelling.Sprintf("Pages of %q may not use this server: allow them with --cors %s.", origin, allowing(origin))}
+}
+
+// allowing returns what allows an origin: its scheme if that is of an editor or another program
+// whose pages have origins of their own, which may change with each start.
+func allowing(origin string) string {
+	if scheme, _, ok := strings.Cut(origin, "://"); ok && scheme != "http" && scheme != "https" {
+		return scheme + "://"
+	}
+	return origin
 }
 
 // knows reports whether a name is the server's: an address, localhost, or one that was

@@ -15,6 +15,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/spelling"
 	"atenia/place"
 )
@@ -23,7 +24,7 @@ import (
 const embeddedName = "atenia-story"
 
 // describe reads a model's header.
-func describe(s Source, c *atenia.Config) (*entry, error) {
+func describe(s Source, c *atenia.Config, whole bool) (*entry, error) {
 	if s.Path == embeddedName {
 		s.Path = ""
 	}
@@ -40,8 +41,47 @@ func describe(s Source, c *atenia.Config) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.Family, i.Context, i.Totals = plan.Family, plan.Context(), plan.Totals()
-	return &entry{info: i, draft: h.Draft}, nil
+	context := 0
+	if verb := plan.Command(); c.Context == 0 && verb != "embed" && verb != "rerank" { // which compute a text in one step
+		if context, err = longest(plan, s.Path, h, c.Budget, whole); err != nil {
+			return nil, err
+		}
+	}
+	i.Family, i.Context, i.Totals = plan.Family, cmp.Or(context, plan.Context()), plan.Totals()
+	return &entry{info: i, draft: h.Draft, context: context}, nil
+}
+
+// usualContext is how many tokens a sequence may have, if nobody says it and the model and the
+// memory have as many: what agents say first has 15 to 30 thousand.
+const usualContext = 32 << 10
+
+// longest returns how long a context is if nobody says it: the model's own if that is wanted
+// whole, or else at most the usual one, as far as keys and values of one sequence take a quarter of
+// the memory at most, or leave all weights in the budget. 0 = the context of a model that is opened without one.
+func longest(plan *atenia.Plan, path string, h *atenia.Config, b place.Budget, whole bool) (int, error) {
+	n := plan.Trained()
+	if whole && n > 0 {
+		return n, nil
+	}
+	fixed, each := plan.StateBytes()
+	for n = min(n, usualContext); n > plan.Context(); n /= 2 {
+		if b.RAM == 0 {
+			if int64(fixed)+int64(each)*int64(n) <= ledger.Process.Most()/4 {
+				return n, nil
+			}
+			continue
+		}
+		c := *h
+		c.Context, c.Budget, c.Placement.NoProbe = n, b, true
+		longer, err := atenia.OpenPlan(path, &c)
+		if err != nil {
+			return 0, err
+		}
+		if pl, err := longer.Place(); err == nil && !pl.Spills() {
+			return n, nil
+		}
+	}
+	return 0, nil
 }
 
 // started is when models were created whose files do not say: the program's start.
@@ -76,7 +116,7 @@ func (p *Pool) load(e *entry) {
 	if err != nil {
 		p.c.Logger.Error("model not loaded", "model", e.info.Name, "err", err)
 	} else {
-		p.c.Logger.Info("model loaded", "model", e.info.Name, "took", took, "share", slog.Int64Value(i.share))
+		p.c.Logger.Info("model loaded", "model", e.info.Name, "context", i.Context(), "took", took, "share", slog.Int64Value(i.share))
 	}
 	if err == nil {
 		p.changed(e)
@@ -92,7 +132,7 @@ func (p *Pool) open(e *entry) (*instance, error) {
 	defer p.one.Unlock()
 	c := p.c.Open
 	c.Logger = cmp.Or(c.Logger, p.c.Logger)
-	c.Adapters, c.Draft = p.adapters(e), e.draft
+	c.Adapters, c.Draft, c.Context = p.adapters(e), e.draft, cmp.Or(c.Context, e.context)
 	c.Placement.Batch = p.together()
 	share := int64(0)
 	if c.Budget.RAM > 0 {
@@ -114,6 +154,9 @@ func (p *Pool) open(e *entry) (*instance, error) {
 
 // usualSlots is the default of [atenia.Config].Slots.
 const usualSlots = 4
+
+// Slots returns how many sequences of a model are computed at once.
+func (p *Pool) Slots() int { return cmp.Or(p.c.Open.Slots, usualSlots) }
 
 // together is for how many sequences of a model there is to be room within the budget, as
 // "doctor --batch" and "plan --batch" count them: the slots of a model that is alone. Those
@@ -170,7 +213,7 @@ func (p *Pool) left() int64 {
 // place asks the planner what a model needs within so many bytes.
 func (p *Pool) place(e *entry, left int64) (room, error) {
 	c := *headerConfig(&p.c.Open)
-	c.Adapters, c.Draft = p.adapters(e), e.draft
+	c.Adapters, c.Draft, c.Context = p.adapters(e), e.draft, cmp.Or(c.Context, e.context)
 	c.Budget, c.Placement.Batch = p.c.Open.Budget, p.together()
 	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)

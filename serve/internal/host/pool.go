@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,10 @@ type Source struct {
 type PoolConfig struct {
 	Sources []Source
 	Open    atenia.Config // of every model; Open.Budget.RAM is what all have together
+	// Aliases are further names of what Sources has: "gpt-4o,claude-*=NAME".
+	Aliases []string
+	// WholeContext lets models have their own contexts, where Open.Context is 0.
+	WholeContext bool
 	// Idle is how long a model stays loaded that nothing uses. 0 = 5 minutes, less = for
 	// ever. The first model stays until its memory is wanted.
 	Idle   time.Duration
@@ -73,6 +78,7 @@ type Pool struct {
 	stop    context.CancelFunc
 	loads   fault.Group
 	one     sync.Mutex // held by the load that is under way
+	aliases []alias
 
 	mu        sync.Mutex
 	closed    bool
@@ -88,6 +94,7 @@ type entry struct {
 	failed  error         // of the last load
 	beside  []atenia.Adapter
 	draft   string // path of a model that drafts; "" = none
+	context int    // tokens of a sequence, 0 = as [atenia.Open] has it
 	idle    *time.Timer
 }
 
@@ -99,6 +106,8 @@ type instance struct {
 	keep  time.Duration // as [Info].Keep
 	gone  bool          // to be closed when the last user leaves
 	used  time.Time     // since when nobody uses it
+
+	system systemTurns
 }
 
 // NewPool reads the headers of all models, so that a path that cannot be served is an
@@ -112,7 +121,7 @@ func NewPool(c PoolConfig) (*Pool, error) {
 	p := &Pool{c: c}
 	var errs, unreadable []error
 	for _, s := range c.Sources {
-		e, err := describe(s, &c.Open)
+		e, err := describe(s, &c.Open, c.WholeContext)
 		if err != nil {
 			unreadable = append(unreadable, err)
 			continue
@@ -125,6 +134,9 @@ func NewPool(c PoolConfig) (*Pool, error) {
 	}
 	if len(p.entries) == 0 { // one that can be read is enough to begin with
 		errs = append(errs, unreadable...)
+	}
+	if len(unreadable) == 0 || len(p.entries) > 0 {
+		errs = append(errs, p.nameAliases())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -145,7 +157,40 @@ func (p *Pool) find(name string) (e *entry, adapter string) {
 			return e, ""
 		}
 	}
-	return p.findAdapter(name)
+	if e, adapter = p.findAdapter(name); e == nil {
+		for _, a := range p.aliases {
+			if ok, _ := path.Match(a.pattern, name); ok {
+				return p.find(a.of)
+			}
+		}
+	}
+	return e, adapter
+}
+
+// An alias is another name of a model or an adapter, or a pattern of such names.
+type alias struct{ pattern, of string }
+
+// nameAliases reads the configuration's.
+func (p *Pool) nameAliases() error {
+	var errs []error
+	for _, text := range p.c.Aliases {
+		names, of, ok := strings.Cut(text, "=")
+		for pattern := range strings.SplitSeq(names, ",") {
+			pattern = strings.TrimSpace(pattern)
+			_, err := path.Match(pattern, "")
+			switch {
+			case !ok || pattern == "" || err != nil || strings.Contains(pattern, "/"):
+				errs = append(errs, &atenia.ConfigError{Field: "Aliases", Got: text, Want: "NAME,…=MODEL, where a NAME may have * for anything"})
+			case !p.taken(of):
+				errs = append(errs, &atenia.ConfigError{Field: "Aliases", Got: text, Want: "the name of a model or an adapter after the ="})
+			case p.taken(pattern):
+				errs = append(errs, fmt.Errorf("two models are named %q", pattern))
+			default:
+				defer func() { p.aliases = append(p.aliases, alias{pattern, of}) }() // an alias of an alias is none
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Lookup returns what is known of a model, by the same names as [Pool.Borrow].

@@ -161,6 +161,40 @@ func (r *Request) Decided(d ToolDecision) {
 // Tools returns what requests may use.
 func (r *Request) Tools() *Tools { return &r.host.tools }
 
+// unsupportedTools is the header of a response that names the tools which were left out.
+const unsupportedTools = "X-Unsupported-Tools"
+
+const (
+	mostLeftOut = 32 // names in the header
+	longestTool = 64 // bytes
+)
+
+// LeaveOut leaves a tool out of a request, which only the service has that the client was made
+// for: the response names it in a header, so it must not have begun. A strict server refuses it.
+func (r *Request) LeaveOut(at, tool string) error {
+	if r.host.strict {
+		return Unsupported(at, "%s is %q, which this server does not have, and it takes no request that offers it (--strict-fields): leave it out", at, tool)
+	}
+	plain := strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' || strings.ContainsRune(",;\"", c) {
+			return '_'
+		}
+		return c
+	}, tool[:min(len(tool), longestTool)])
+	names := r.w.Header().Get(unsupportedTools)
+	list := strings.Split(names, ", ")
+	switch {
+	case names == "":
+		names = plain
+	case slices.Contains(list, plain) || len(list) >= mostLeftOut:
+	default:
+		names += ", " + plain
+	}
+	r.w.Header().Set(unsupportedTools, names)
+	r.Log.Info("tool left out", "at", at, "tool", plain)
+	return nil
+}
+
 // A ToolError says that a tool gave no result. Its text may be told to clients and models.
 type ToolError struct {
 	Code    int64 // of JSON-RPC
