@@ -106,6 +106,31 @@ func TestFloorsInside(t *testing.T) {
 	}
 }
 
+// TestNotesInside: above the floor of the embedded model, at the least in which it all stays in
+// memory and around, no note says that less is needed than can be allocated.
+func TestNotesInside(t *testing.T) {
+	t.Parallel()
+	needControlGroups(t)
+	run := []string{"run", "hello", "-n", "8", "--ctx", "512", "--kv-type", "f16", "--probe", "none"}
+	note := regexp.MustCompile(`([0-9.]+ MiB) can be allocated, and ([0-9.]+ MiB) \(\d+ bytes\) is needed`)
+	notes, silent := 0, 0
+	for group := int64(64 << 20); group <= 78<<20; group += 1 << 19 {
+		l := inGroup(t, group, "", run...)
+		m := note.FindStringSubmatch(l.err)
+		switch {
+		case m != nil && sizeOf(t, m[1]) >= sizeOf(t, m[2]):
+			t.Errorf("in %d bytes: %s", group, l.err)
+		case m != nil:
+			notes++
+		case l.code == command.OK:
+			silent++
+		}
+	}
+	if notes == 0 || silent == 0 {
+		t.Errorf("%d groups with a note, %d without", notes, silent)
+	}
+}
+
 // TestDoctorBatchBytes: what doctor says that a token reads is a token's share of what a pass of
 // several sequences reads, as plan says it.
 func TestDoctorBatchBytes(t *testing.T) {

@@ -141,6 +141,19 @@ func agreeNotes(t *testing.T, model string, bytes int64) {
 	}
 }
 
+// staysMapped checks that a model which cannot be streamed in a group is not, whatever the memory
+// that its pages want: the ring would have no room.
+func staysMapped(t *testing.T, model string, bytes int64) {
+	t.Helper()
+	if l := inGroup(t, bytes, "", "run", model, "a", "-n", "24", "--ignore-eos", "--ctx", "64", "--probe", "none"); l.code != command.OK {
+		t.Errorf("in %d bytes: exit %d, %q", bytes, l.code, l.err)
+	}
+	var r place.LastRun
+	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "mapped" && r.Form != "packed" {
+		t.Errorf("in %d bytes: %s, %s", bytes, r.Form, told.err)
+	}
+}
+
 // sizeOf reads a size that was printed.
 func sizeOf(t *testing.T, s string) int64 {
 	t.Helper()
@@ -211,7 +224,9 @@ func TestOneAnswer(t *testing.T) {
 		switch want {
 		case place.VerdictStreams:
 			agreeNotes(t, model, n)
-		case place.VerdictMaps: // in order: what can be allocated, what it is streamed in, all
+		case place.VerdictMaps:
+			staysMapped(t, model, n)
+			// in order: what can be allocated, what it is streamed in, all
 			if m := mappedNote.FindStringSubmatch(a.text); m == nil || sizeOf(t, m[2]) > n || sizeOf(t, m[2]) >= sizeOf(t, m[3]) || sizeOf(t, m[3]) >= sizeOf(t, m[1]) {
 				t.Errorf("a group of %d bytes: %s", n, a.text)
 			}

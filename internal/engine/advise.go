@@ -131,7 +131,11 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.advice.Fit, err = a.plan.fits(a.plan.footprint, a.plan.placeConfig()); err != nil {
 		return nil, err
 	}
-	for _, look := range []func() error{a.otherSteps, a.fewerSequences, a.otherCache, a.shorter, a.closing, a.smaller, a.altogether, a.more} {
+	looks := []func() error{a.otherSteps, a.fewerSequences, a.otherCache, a.shorter, a.closing, a.smaller, a.altogether, a.more}
+	if a.plan.inside() && a.advice.Now.Verdict == verdictMaps { // nothing is streamed, and what may be read again is little
+		looks = []func() error{a.closing, a.more}
+	}
+	for _, look := range looks {
 		if err := look(); err != nil {
 			return nil, err
 		}

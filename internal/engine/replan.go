@@ -65,9 +65,19 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 	if !ok || !high || short.Tier != place.RAM || short.Floor >= p.need() {
 		return nil, err
 	}
+	if short.Floor > p.allowed(limit) && p.mapped() {
+		return nil, err
+	}
 	p.note("the limit is below the least that the model needs", err)
 	c.Budget.RAM = short.Floor
 	return p.place(c)
+}
+
+// mapped reports whether all weights are pages of files, which the system drops where memory is
+// short: the ring that they would be streamed through it could not.
+func (p *pressure) mapped() bool {
+	w := p.e.weights
+	return w.placement == nil && !p.e.Plan.Config.NoMap && w.Held == 0 && w.packed(p.e.packing) == 0
 }
 
 // place places the weights, and says by which rules.

@@ -121,8 +121,13 @@ func (p *Plan) boundUnplaced() error {
 	if p.inside() {
 		c := p.placeConfig()
 		c.Budget.RAM = p.room
-		if short, _ = errors.AsType[*place.FloorError](p.insideOf(p.footprint, c)); short != nil && !short.Maps {
+		switch short, _ = errors.AsType[*place.FloorError](p.insideOf(p.footprint, c)); {
+		case short != nil && !short.Maps:
 			return short
+		case short != nil && short.Floor <= p.room: // with the shortest steps, in which it all stays
+			c.shortest(p)
+			p.effective.BatchTokens = c.Exec.MaxTokens
+			return nil
 		}
 	}
 	tokens, err := p.mapWithin(p.room)
