@@ -28,24 +28,6 @@ func decodeStep(t testing.TB, m *model, cfg exec.Config) (*exec.Executor, *exec.
 	return l.x, s
 }
 
-func TestStepDoesNotAllocate(t *testing.T) {
-	for _, name := range invariant {
-		for _, threads := range []int{1, 2} {
-			m := openCase(t, name, compile.Options{})
-			cfg := small
-			cfg.Threads = threads
-			x, s := decodeStep(t, m, cfg)
-			if n := await.Allocs(50, func() {
-				if err := x.Step(s); err != nil {
-					t.Fatal(err)
-				}
-			}); n != 0 {
-				t.Errorf("%s, %d threads: %g allocations per decoded token", name, threads, n)
-			}
-		}
-	}
-}
-
 // A decoded token starts no goroutine: the workers live as long as the executor.
 func TestStepStartsNoGoroutine(t *testing.T) {
 	m := openCase(t, "parity/llama3", compile.Options{})

@@ -140,25 +140,6 @@ func TestSpecsCoverEveryOpcodeConst(t *testing.T) {
 	}
 }
 
-// The numbers of the original contract hold, and the range of primitives is
-// empty.
-func TestOpcodeNumbers(t *testing.T) {
-	want := map[Opcode]uint8{
-		OpNorm: 0, OpAttention: 1, OpFFN: 2, OpMoE: 3, OpMamba2: 4, OpShortConv: 5, OpMLA: 6, OpEmbedding: 7, OpResidualAdd: 8,
-		OpPatchEmbed: 16, OpSpatialMerge: 17, OpDeepstackTap: 18, OpVisionScatter: 19,
-	}
-	for op, n := range want {
-		if uint8(op) != n {
-			t.Errorf("%s is %d, want %d", op, op, n)
-		}
-	}
-	for i := 64; i < 128; i++ {
-		if Specs[i] != nil {
-			t.Errorf("opcode %d is in the range of primitives", i)
-		}
-	}
-}
-
 // The table of opcodes is frozen: lines are added, never changed.
 func TestOpcodeTableGolden(t *testing.T) {
 	var b strings.Builder
