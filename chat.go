@@ -105,7 +105,7 @@ func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error
 			yield(Token{}, err)
 			return
 		}
-		m.run(ctx, r, w, yield)
+		m.run(ctx, r, &c.Options, w, yield)
 	}
 }
 
@@ -180,6 +180,20 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 		return nil, nil, nil, err
 	}
 	return w, ids, places, nil
+}
+
+// PromptTokens returns the tokens that [Model.Chat] would give the model of a conversation: see
+// [Model.Verify]. Images are an error.
+func (m *Model) PromptTokens(ctx context.Context, c Conversation) ([]int32, error) {
+	w, ids, places, err := m.read(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	w.Close()
+	if len(places) > 0 {
+		return nil, &ConfigError{"Receipt", nil, "a prompt without images"}
+	}
+	return ids, nil
 }
 
 // CountTokens returns how many tokens a conversation has for the model, those

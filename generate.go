@@ -61,6 +61,10 @@ type Options struct {
 	// the same, seed by seed, and comes in fewer steps where drafts are right: text that
 	// repeats itself, such as a summary with quotations or an edit of code.
 	Speculate string
+	// Receipt asks for a receipt with the last token, see [Model.Verify]: "ids" has the prompt's
+	// tokens, "hash" their hash alone. "" = none. A prompt with images has none. The first one
+	// of a model reads its files whole, for their hashes.
+	Receipt string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
@@ -79,11 +83,12 @@ type Token struct {
 	Reasoning string
 	Call      *CallPart
 
-	LogProb float32   // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
-	Top     []LogProb // the Sampling.LogProbs most likely tokens
-	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
-	Stop    string    // of Options.Stop, the text that ended the answer; set on the last token alone
-	Usage   *Usage    // of the answer; set on the last token alone
+	LogProb float32         // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
+	Top     []LogProb       // the Sampling.LogProbs most likely tokens
+	Finish  string          // "stop", or "length" when MaxTokens or the context was reached
+	Stop    string          // of Options.Stop, the text that ended the answer; set on the last token alone
+	Usage   *Usage          // of the answer; set on the last token alone
+	Receipt json.RawMessage // as [Options].Receipt asks, on the last token alone
 }
 
 // A CallPart is a piece of a call as the model writes it. The first part of a call has
@@ -167,6 +172,12 @@ func (m *Model) doubly(ids []int32) {
 // prepare returns what the scheduler is asked for. Run it, or call its Ended, if it has one.
 func (m *Model) prepare(ctx context.Context, ids []int32, images []sched.Image, o *Options) (r sched.Request, err error) {
 	m.doubly(ids)
+	switch {
+	case o.Receipt != "" && o.Receipt != "ids" && o.Receipt != "hash":
+		return r, &ConfigError{"Receipt", o.Receipt, "ids, hash or none"}
+	case o.Receipt != "" && len(images) > 0:
+		return r, &ConfigError{"Receipt", o.Receipt, "a prompt without images"}
+	}
 	room := m.Context() - len(ids)
 	if r, err = o.request(); err != nil {
 		return r, err
@@ -191,11 +202,11 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		yield(Token{}, err)
 		return
 	}
-	m.run(ctx, r, w, yield)
+	m.run(ctx, r, o, w, yield)
 }
 
 // run yields the tokens of a request.
-func (m *Model) run(ctx context.Context, r sched.Request, w *text.Writer, yield func(Token, error) bool) {
+func (m *Model) run(ctx context.Context, r sched.Request, o *Options, w *text.Writer, yield func(Token, error) bool) {
 	defer w.Close()
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
@@ -204,6 +215,7 @@ func (m *Model) run(ctx context.Context, r sched.Request, w *text.Writer, yield 
 	}
 	defer st.Close()
 	last, stopped := Token{}, false
+	var ids []int32 // for a receipt
 	for !stopped {
 		t, ok := st.Next()
 		if !ok {
@@ -212,6 +224,9 @@ func (m *Model) run(ctx context.Context, r sched.Request, w *text.Writer, yield 
 		if ctx.Err() != nil { // tokens that came before it may still wait
 			yield(Token{}, context.Cause(ctx))
 			return
+		}
+		if o.Receipt != "" {
+			ids = append(ids, t.ID)
 		}
 		if slices.Contains(r.Stop, t.ID) {
 			continue // the scheduler ends after it
@@ -241,6 +256,12 @@ func (m *Model) run(ctx context.Context, r sched.Request, w *text.Writer, yield 
 		end = Token{}
 	}
 	end.Finish, end.Stop, end.Usage = string(finish), w.Hit(), usage(st)
+	if o.Receipt != "" {
+		if end.Receipt, err = m.receipt(ctx, &r, o, ids, stopped, finish); err != nil {
+			yield(Token{}, err)
+			return
+		}
+	}
 	yield(end, nil)
 }
 

@@ -203,7 +203,7 @@ func askGraph(c *hybridCase) (out []wanted) {
 // askOffload follows a case: what a plan of a tick moves is marked, and what was moved is where
 // the case says.
 func askOffload(c *hybridCase) (out []wanted) {
-	type tensor struct{ tier, bytes, last any }
+	type tensor struct{ tier, bytes any }
 	tensors := map[string]*tensor{}
 	for _, v := range list(object(c.Input["memory"])["tensors"]) {
 		x := object(v)

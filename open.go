@@ -42,6 +42,7 @@ type Model struct {
 	opened   Config // as it was opened
 	vectors  vectors
 	grammars text.Grammars
+	digests  digests
 	doubled  sync.Once // says of the first prompt that begins twice that it does
 	close    sync.Once
 }

@@ -296,7 +296,7 @@ func (a *app) root() *cobra.Command {
 		checkpointCommand(a.env()),
 		a.embed(),
 		a.rerank(),
-		a.logits(),
+		a.logits(), a.verify(),
 		a.eval(),
 		a.imatrix(),
 		a.tokenize(),

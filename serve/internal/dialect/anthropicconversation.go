@@ -297,15 +297,25 @@ func (t *translator) assistant(c blocks) error {
 	return nil
 }
 
-// leaveOut takes Anthropic's own tools out of a request.
-func (in *anthropicRequest) leaveOut(r *host.Request) (err error) {
+// drop marks Anthropic's own tools.
+func (in *anthropicRequest) drop() {
 	for i := range in.Tools {
 		t := &in.Tools[i]
-		if t.left = t.Type != "" && t.Type != "custom"; t.left && err == nil {
-			err = r.LeaveOut(fmt.Sprintf("tools.%d", i), t.Type)
+		t.left = t.Type != "" && t.Type != "custom"
+	}
+}
+
+// leaveOut takes Anthropic's own tools out of a request.
+func (in *anthropicRequest) leaveOut(r *host.Request) error {
+	in.drop()
+	for i := range in.Tools {
+		if t := &in.Tools[i]; t.left {
+			if err := r.LeaveOut(fmt.Sprintf("tools.%d", i), t.Type); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 // tools adds the functions that may be called.

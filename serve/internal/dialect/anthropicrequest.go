@@ -25,6 +25,7 @@ type anthropicRequest struct {
 	Thinking      *anthropicThinking `json:"thinking"`
 	OutputConfig  outputConfig       `json:"output_config"`
 	ParseSpecial  bool               `json:"parse_special"`
+	Receipt       host.ReceiptWish   `json:"receipt"`
 
 	// What only Anthropic's own service can use is read and ignored.
 	Metadata          json.RawMessage `json:"metadata"`

@@ -20,6 +20,8 @@ type anthropicReply struct {
 	StopReason   *string        `json:"stop_reason"`
 	StopSequence *string        `json:"stop_sequence"`
 	Usage        anthropicUsage `json:"usage"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
 
 // anthropicUsage counts tokens. Input are those of the prompt that were computed; those that
@@ -63,6 +65,8 @@ type messageDelta struct {
 	Type  string         `json:"type"` // message_delta
 	Delta stopReason     `json:"delta"`
 	Usage anthropicUsage `json:"usage"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
 
 type stopReason struct {
@@ -235,12 +239,13 @@ func (a *anthropicAnswer) finish(t *atenia.Token) error {
 	if u := t.Usage; u != nil {
 		a.Usage = anthropicUsage{Input: u.Prompt - u.Cached, CacheRead: u.Cached, Output: u.Answer}
 	}
+	a.Receipt = t.Receipt
 	reason := a.reason(t)
 	a.StopReason = &reason
 	if reason == "stop_sequence" {
 		a.StopSequence = &t.Stop
 	}
-	if err := a.send("message_delta", messageDelta{"message_delta", stopReason{a.StopReason, a.StopSequence}, a.Usage}); err != nil {
+	if err := a.send("message_delta", messageDelta{"message_delta", stopReason{a.StopReason, a.StopSequence}, a.Usage, a.Receipt}); err != nil {
 		return err
 	}
 	return a.send("message_stop", bareEvent{"message_stop"})

@@ -123,6 +123,8 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		return host.Invalid("prompt", "prompt is empty or missing")
 	case len(in.Prompt)*n > mostChoices:
 		return host.Invalid("n", "%d prompts with n %d are more than %d answers", len(in.Prompt), n, mostChoices)
+	case in.Receipt != "" && len(in.Prompt) > 1:
+		return host.Unsupported("receipt", "receipt is of one answer, and there are %d prompts", len(in.Prompt))
 	case in.BestOf != nil && *in.BestOf != n:
 		return host.Unsupported("best_of", "best_of is %d, want that of n, %d, or none", *in.BestOf, n)
 	case in.Suffix != "":
@@ -195,7 +197,7 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		begin := after(echoes[i])
 		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &begin), &a.said.Finish})
 	}
-	head.Usage = openaiTotal(answers, n)
+	head.Usage, head.Receipt = openaiTotal(answers, n), answers[0].receipt
 	return r.WriteJSON(http.StatusOK, head)
 }
 
@@ -213,7 +215,8 @@ func (s *textStream) take(i int, d openaiDelta) error {
 	}
 	c := textChoice{Index: i, Text: d.text, LogProbs: newTextProbs(d.probs, &s.places[i])}
 	if d.finish != "" {
-		c.Finish = &d.finish
+		c.Finish, s.head.Receipt = &d.finish, d.receipt
+		defer func() { s.head.Receipt = nil }()
 	}
 	return s.send(c)
 }

@@ -5,6 +5,7 @@
 //	POST /v1/responses              respond.go       items in (history.go), items out (items.go), tools of MCP servers (mcp.go)
 //	POST /v1/embeddings, /rerank    openaiembed.go   texts in, vectors or scores out
 //	POST /v1/audio/transcriptions   audio.go         a sound in, text out
+//	POST /v1/verify                 verify.go       a receipt in, whether the answer is the same out
 //	POST /tokenize, /detokenize     tokens.go        llama-server's and vLLM's
 //	GET  /v1/models, /v1/models/ID  openai.go
 //	POST /v1/messages               anthropic.go     blocks in (anthropicconversation.go), blocks out (anthropicresponse.go)

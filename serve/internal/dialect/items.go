@@ -3,6 +3,7 @@ package dialect
 // What /v1/responses answers: items, and the events that tell how they come to be.
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -35,6 +36,8 @@ type response struct {
 	Truncation   string         `json:"truncation"`
 	Metadata     map[string]any `json:"metadata"`
 	Usage        *respondUsage  `json:"usage"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
 
 type respondUsage struct {
@@ -167,7 +170,7 @@ func (o *output) take(t atenia.Token) error {
 	if d.finish == "" {
 		return nil
 	}
-	o.finish = d.finish
+	o.finish, o.response.Receipt = d.finish, d.receipt
 	if u := t.Usage; u != nil {
 		o.last = u.Prompt + u.Answer
 		o.usage.Prompt += u.Prompt

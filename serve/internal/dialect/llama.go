@@ -178,6 +178,8 @@ type llamaEnd struct {
 	Word      string `json:"stopping_word"`
 	Truncated bool   `json:"truncated"`
 	Cached    int    `json:"tokens_cached"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
 
 // llamaComplete continues a prompt, as llama-server's own endpoint does.
@@ -221,7 +223,7 @@ func llamaComplete(_ http.ResponseWriter, r *host.Request) error {
 		}
 		piece := llamaPiece{Content: t.Text, Tokens: []int32{t.ID}, Predicted: whole.Predicted}
 		if t.Finish != "" {
-			end := &llamaEnd{Model: l.Info.Name, Prompt: p.Text, Kind: "eos", Word: t.Stop}
+			end := &llamaEnd{Model: l.Info.Name, Prompt: p.Text, Kind: "eos", Word: t.Stop, Receipt: t.Receipt}
 			switch {
 			case t.Finish == "length":
 				end.Kind = "limit"

@@ -15,15 +15,16 @@ import (
 
 // ollamaCommon is what chat and generate share.
 type ollamaCommon struct {
-	Model       string          `json:"model"`
-	Stream      *bool           `json:"stream"` // nil = true
-	Format      json.RawMessage `json:"format"` // "json", or a schema
-	Options     ollamaOptions   `json:"options"`
-	KeepAlive   *keepAlive      `json:"keep_alive"`
-	Think       *ollamaThink    `json:"think"`
-	LogProbs    bool            `json:"logprobs"`
-	TopLogProbs int             `json:"top_logprobs"`
-	Special     bool            `json:"parse_special"`
+	Model       string           `json:"model"`
+	Stream      *bool            `json:"stream"` // nil = true
+	Format      json.RawMessage  `json:"format"` // "json", or a schema
+	Options     ollamaOptions    `json:"options"`
+	KeepAlive   *keepAlive       `json:"keep_alive"`
+	Think       *ollamaThink     `json:"think"`
+	LogProbs    bool             `json:"logprobs"`
+	TopLogProbs int              `json:"top_logprobs"`
+	Special     bool             `json:"parse_special"`
+	Receipt     host.ReceiptWish `json:"receipt"`
 	host.Unbuilt
 }
 
@@ -236,11 +237,19 @@ func (in *ollamaChatRequest) conversation(m ollamaLimits) (atenia.Conversation, 
 	return c, in.answer(&c.Options, m)
 }
 
+// drop marks tools that this server does not have.
+func (in *ollamaChatRequest) drop() {
+	for i := range in.Tools {
+		t := &in.Tools[i]
+		t.left = t.Type != "" && t.Type != "function"
+	}
+}
+
 // leaveOut takes tools out of a request that this server does not have.
 func (in *ollamaChatRequest) leaveOut(r *host.Request) error {
+	in.drop()
 	for i := range in.Tools {
-		if t := &in.Tools[i]; t.Type != "" && t.Type != "function" {
-			t.left = true
+		if t := &in.Tools[i]; t.left {
 			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
 				return err
 			}

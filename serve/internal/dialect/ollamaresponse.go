@@ -3,6 +3,7 @@ package dialect
 // From the tokens of an answer to lines.
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ type ollamaLine struct {
 
 	Done       bool   `json:"done"`
 	DoneReason string `json:"done_reason,omitempty"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"` // of the last line
+
 	*ollamaCounts
 }
 
@@ -133,7 +137,7 @@ func (a *ollamaAnswer) finish(t *atenia.Token) error {
 		a.done = a.line(a.text.String(), a.thought.String(), a.calls)
 		a.done.LogProbs = a.probs
 	}
-	a.done.Done, a.done.DoneReason = true, t.Finish
+	a.done.Done, a.done.DoneReason, a.done.Receipt = true, t.Finish, t.Receipt
 	a.done.ollamaCounts = &ollamaCounts{
 		TotalDuration: now.Sub(a.begun), LoadDuration: a.loaded.Sub(a.begun),
 		PromptEvalDuration: a.first.Sub(a.loaded), EvalDuration: now.Sub(a.first),

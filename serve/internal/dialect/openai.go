@@ -23,6 +23,7 @@ func openaiRoutes() []host.Route {
 		{Pattern: "POST /v1/chat/completions", Serve: openaiChat},
 		{Pattern: "POST /v1/completions", Serve: complete},
 		{Pattern: "POST /v1/responses", Serve: respond},
+		{Pattern: "POST /v1/verify", Serve: verify},
 		{Pattern: "POST /v1/embeddings", Serve: openaiEmbed},
 		{Pattern: "POST /v1/rerank", Serve: rerank},
 		{Pattern: "POST /rerank", Serve: rerank},

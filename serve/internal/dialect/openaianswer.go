@@ -3,6 +3,7 @@ package dialect
 // Tokens become the pieces of an answer, and the answer.
 
 import (
+	"encoding/json"
 	"strings"
 
 	"atenia"
@@ -17,6 +18,7 @@ type openaiAnswer struct {
 	said            atenia.Answer // its calls, and how it ended
 	custom          map[string]bool
 	input           *inputReader // of a call of a custom tool
+	receipt         json.RawMessage
 	probs           *chatProbs
 }
 
@@ -26,6 +28,7 @@ type openaiDelta struct {
 	call            *openaiCall
 	probs           *chatProbs
 	finish          string
+	receipt         json.RawMessage
 }
 
 // said reports whether there is anything but an end.
@@ -35,7 +38,10 @@ func (d *openaiDelta) said() bool {
 
 // add takes the next token.
 func (a *openaiAnswer) add(t atenia.Token) openaiDelta {
-	d := openaiDelta{text: t.Text, reasoning: t.Reasoning, finish: t.Finish}
+	d := openaiDelta{text: t.Text, reasoning: t.Reasoning, finish: t.Finish, receipt: t.Receipt}
+	if t.Receipt != nil {
+		a.receipt = t.Receipt
+	}
 	a.text.WriteString(t.Text)
 	a.reasoning.WriteString(t.Reasoning)
 	a.said.Add(atenia.Token{Call: t.Call, Finish: t.Finish, Usage: t.Usage})

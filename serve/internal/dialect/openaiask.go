@@ -36,6 +36,7 @@ type openaiAsk struct {
 	Speculate         string             `json:"speculate"`
 	Grammar           string             `json:"grammar"` // llama-server's: GBNF
 	Stream            bool               `json:"stream"`
+	Receipt           host.ReceiptWish   `json:"receipt"`
 	ParallelCalls     *bool              `json:"parallel_tool_calls"` // false: one call an answer
 	StreamOptions     *struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -85,6 +86,9 @@ func (a *openaiAsk) choices() (int, error) {
 	}
 	if *a.N < 1 || *a.N > mostChoices {
 		return 0, host.Invalid("n", "n is %d, want 1 to %d", *a.N, mostChoices)
+	}
+	if a.Receipt != "" && *a.N > 1 {
+		return 0, host.Unsupported("receipt", "receipt is of one answer, and n is %d: send further requests for further answers", *a.N)
 	}
 	return *a.N, nil
 }

@@ -4,6 +4,7 @@ package dialect
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -80,13 +81,22 @@ func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, er
 	return out, err
 }
 
-// leaveOut takes tools out of a request that this server does not have.
-func (c *openaiChatRequest) leaveOut(r *host.Request) error {
+// drop marks tools that this server does not have.
+func (c *openaiChatRequest) drop() {
 	for i := range c.Tools {
 		switch t := &c.Tools[i]; t.Type {
 		case "function", "custom", "mcp", "":
 		default:
 			t.left = true
+		}
+	}
+}
+
+// leaveOut takes tools out of a request that this server does not have.
+func (c *openaiChatRequest) leaveOut(r *host.Request) error {
+	c.drop()
+	for i := range c.Tools {
+		if t := &c.Tools[i]; t.left {
 			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
 				return err
 			}
@@ -158,6 +168,8 @@ type completion[C any] struct {
 	Fingerprint string       `json:"system_fingerprint"`
 	Choices     []C          `json:"choices"`
 	Usage       *openaiUsage `json:"usage,omitempty"`
+
+	Receipt json.RawMessage `json:"receipt,omitempty"` // with the reason of the end
 }
 
 // A chatChoice is one answer, whole or a piece.
@@ -244,7 +256,7 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	head.Object, head.Usage = "chat.completion", openaiTotal(answers, n)
+	head.Object, head.Usage, head.Receipt = "chat.completion", openaiTotal(answers, n), answers[0].receipt
 	for i, a := range answers {
 		head.Choices = append(head.Choices, a.choice(i))
 	}
@@ -316,6 +328,8 @@ func (s *chatStream) take(i int, d openaiDelta) error {
 		}
 	}
 	if d.finish != "" {
+		s.head.Receipt = d.receipt
+		defer func() { s.head.Receipt = nil }()
 		return s.send(chatChoice{Index: i, Delta: &openaiSaid{}, Finish: &d.finish})
 	}
 	return nil

@@ -181,7 +181,7 @@ func (in *respondRequest) checkInclude(r *host.Request) error {
 }
 
 // unfold takes tools out of their namespaces, and out of the request what this server does not
-// have.
+// have; r is told of it, if it is not nil.
 func (in *respondRequest) unfold(r *host.Request) error {
 	var all []flatTool
 	for i, t := range in.Tools {
@@ -200,6 +200,9 @@ func (in *respondRequest) unfold(r *host.Request) error {
 			case u.Type == "function", u.Type == "custom", u.Type == "mcp" && u.space == "":
 			default:
 				u.left = true
+				if r == nil {
+					break
+				}
 				if err := r.LeaveOut(at, u.Type); err != nil {
 					return err
 				}
@@ -317,7 +320,9 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	o.hosted = h
+	if o.hosted = h; h != nil && in.Receipt != "" {
+		return host.Unsupported("receipt", "receipt is of one answer, and tools of MCP servers make several")
+	}
 	if in.Stream {
 		events := r.Events(host.Manner{Ping: openaiPing, Fail: o.fail})
 		o.send = func(e event) error {

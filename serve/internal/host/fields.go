@@ -87,6 +87,7 @@ var rows = slices.Concat(unbuiltRows(),
 	named("MaxTokens", true, 1, "max_completion_tokens", "max_output_tokens", "max_tokens"), named("MaxTokens", true, 0, "num_predict", "n_predict"),
 	named("LogProbs", false, 0, "top_logprobs", "logprobs"), named("AdapterScale", false, 0, "lora"), named("Schema", false, 0, "format"),
 	named("Continue", false, 0, "continue_final_message", "messages"), named("MustCall", false, 0, "tool_choice"),
+	named("Receipt", true, 0, "receipt"),
 	named("Pooling", false, 0, "pooling"), named("Prompt", false, 0, "prompt"),
 	named("messages", false, 0, "messages", "input", "prompt", "documents"), // what the model reads
 )

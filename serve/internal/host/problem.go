@@ -92,6 +92,8 @@ func problemOf(err error) *Problem {
 		return bad("adapter_not_found", "model")
 	case errors.Is(err, atenia.ErrNoTokenizer), errors.Is(err, atenia.ErrNoTemplate), errors.Is(err, atenia.ErrNoImages), errors.Is(err, atenia.ErrNoSpeech), errors.Is(err, atenia.ErrNotEncoder):
 		return bad("unsupported_value", "model")
+	case errors.Is(err, atenia.ErrReceipt):
+		return bad("invalid_receipt", "receipt")
 	case errors.Is(err, atenia.ErrSlot):
 		return &Problem{Status: http.StatusConflict, Code: "slot_unavailable", Message: err.Error(), Err: err}
 	case errors.Is(err, atenia.ErrClosed):

@@ -41,7 +41,7 @@ func Survey(body []byte) error {
 // tokens reports whether numbers in a list are tokens: of a field, or of lists in its list.
 func tokens(field []byte) bool {
 	switch string(field) {
-	case "prompt", "input", "inputs", "tokens", "context":
+	case "prompt", "input", "inputs", "tokens", "context", "answer":
 		return true
 	}
 	return false

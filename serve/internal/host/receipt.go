@@ -1,0 +1,41 @@
+package host
+
+import (
+	"encoding/json"
+
+	"atenia"
+)
+
+// A ReceiptWish is the field "receipt" of a request: true or "ids" asks for a receipt with the
+// prompt's tokens, "hash" for one with their hash alone. It is a value of [atenia.Options].Receipt.
+type ReceiptWish string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (w *ReceiptWish) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "true", `"ids"`:
+		*w = "ids"
+	case `"hash"`:
+		*w = "hash"
+	case "false", "null":
+		*w = ""
+	default:
+		return Invalid("receipt", `receipt is %.20q, want true, "hash" or false`, b)
+	}
+	return nil
+}
+
+// Verify computes an answer again, as [atenia.Model.Verify] does, for a request.
+func (r *Request) Verify(l *Lease, receipt json.RawMessage, prompt []int32) (at int, by float64, err error) {
+	return l.Model.Verify(r.Context(), receipt, prompt)
+}
+
+// PromptTokens returns the tokens of a conversation, as [atenia.Model.PromptTokens] does. Its
+// errors are those of Chat.
+func (r *Request) PromptTokens(l *Lease, c atenia.Conversation) ([]int32, error) {
+	ids, err := l.Model.PromptTokens(r.Context(), c)
+	if err != nil {
+		err = blame(&c, err)
+	}
+	return ids, err
+}
