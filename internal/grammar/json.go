@@ -161,7 +161,10 @@ func (v *value) equal(w *value) bool {
 }
 
 // compact appends the value as JSON without spaces.
-func (v *value) compact(b []byte) []byte {
+func (v *value) compact(b []byte) []byte { return v.write(b, "") }
+
+// write appends the value as JSON with a text behind each comma and colon.
+func (v *value) write(b []byte, space string) []byte {
 	switch v.kind {
 	case 'n':
 		return append(b, "null"...)
@@ -177,12 +180,12 @@ func (v *value) compact(b []byte) []byte {
 	b = append(b, v.kind)
 	for i, x := range v.list {
 		if i > 0 {
-			b = append(b, ',')
+			b = append(append(b, ','), space...)
 		}
 		if v.kind == '{' {
-			b = append(quote(b, v.keys[i]), ':')
+			b = append(append(quote(b, v.keys[i]), ':'), space...)
 		}
-		b = x.compact(b)
+		b = x.write(b, space)
 	}
 	return append(b, v.kind+2) // ] and } come two after [ and {
 }

@@ -51,6 +51,7 @@ func FromSchema(b *Budget, source []byte) (*Grammar, error) {
 	if _, err := c.rule([]*value{root}); err != nil {
 		return nil, err
 	}
+	var faults []*Error
 	for i := 0; i < len(c.queue); i++ {
 		q := c.queue[i]
 		c.at = ""
@@ -58,6 +59,12 @@ func FromSchema(b *Budget, source []byte) (*Grammar, error) {
 			c.at = q.all[0].at
 		}
 		e, err := c.body(q.all)
+		if one, ok := err.(*Error); ok && len(faults) < mostFaults {
+			if !slices.ContainsFunc(faults, func(f *Error) bool { return f.Pointer == one.Pointer }) {
+				faults = append(faults, one)
+			}
+			e, err = alt(), nil
+		}
 		if err != nil {
 			return nil, b.spent(err, place{c.at, 0, true})
 		}
@@ -65,6 +72,10 @@ func FromSchema(b *Budget, source []byte) (*Grammar, error) {
 		if len(c.g.rules) > maxRules {
 			return nil, b.spent(&LimitError{What: "rules", Most: maxRules}, place{c.at, 0, true})
 		}
+	}
+	if len(faults) > 0 {
+		faults[0].more = faults[1:]
+		return nil, faults[0]
 	}
 	c.g.schema = true
 	if err := c.g.build(b); err != nil {
@@ -78,6 +89,9 @@ func FromSchema(b *Budget, source []byte) (*Grammar, error) {
 	}
 	return &c.g, nil
 }
+
+// mostFaults is how many errors of one schema are told.
+const mostFaults = 32
 
 // A compiler turns schemas into rules: one for each set of schemas that one
 // value has to satisfy, so that schemas may refer to each other.
