@@ -15,7 +15,7 @@ import (
 func check(t *testing.T, schema string, texts ...string) (code int, r grammarCheck) {
 	t.Helper()
 	var out, errs strings.Builder
-	code = Main(append([]string{"grammar", "check", "--json", "-"}, texts...), strings.NewReader(schema), &out, &errs)
+	code = Main(append([]string{"grammar", "check", "--json", "-", "--"}, texts...), strings.NewReader(schema), &out, &errs)
 	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
 		t.Fatalf("%s: %v, %s", schema, err, errs.String())
 	}

@@ -19,6 +19,9 @@ type value struct {
 	keys  []string // in order
 	under map[string]*value
 	id    int // order in the text
+	// Of values that the compiler makes:
+	made    bool // a schema that stands for a part of another one
+	refuses bool // a schema whose only keyword must not be satisfied
 }
 
 // A reader reads JSON.
@@ -109,6 +112,15 @@ func (r *reader) value(at string, depth int) (*value, error) {
 		_, err = r.d.Token() // closes
 	}
 	return v, err
+}
+
+// last returns the largest id of a value's.
+func (v *value) last() int {
+	n := v.id
+	for _, x := range v.list {
+		n = max(n, x.last())
+	}
+	return n
 }
 
 func escapePointer(key string) string {
