@@ -17,7 +17,7 @@ func (c *compiler) string(f *flat) (*expr, error) {
 	case least == 0 && most == unbounded:
 		return c.use("string"), nil
 	default:
-		if least > maxRepeat || most != unbounded && most > maxRepeat {
+		if least > maxRepeat {
 			return nil, &LimitError{What: "characters of a string of bounded length", Most: maxRepeat}
 		}
 		char := alt(class(' ', '!', '#', '[', ']', utf8.MaxRune), seq(text(`\`), c.use("escape")))
