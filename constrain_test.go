@@ -160,8 +160,8 @@ func TestGrammarAnswers(t *testing.T) {
 	} else if e, ok := errors.AsType[*atenia.GrammarError](err); !ok || e.Offset != 9 {
 		t.Errorf("%T %v", err, err)
 	}
-	_, _, err = ask(atenia.Options{Schema: json.RawMessage(`{"properties":{"a":{"not":{"type":"null"}}}}`)})
-	if e, ok := errors.AsType[*atenia.GrammarError](err); !ok || e.Pointer != "/properties/a/not" {
+	_, _, err = ask(atenia.Options{Schema: json.RawMessage(`{"properties":{"a":{"disallow":"null"}}}`)})
+	if e, ok := errors.AsType[*atenia.GrammarError](err); !ok || e.Pointer != "/properties/a/disallow" {
 		t.Errorf("%T %v", err, err)
 	}
 	_, _, err = ask(atenia.Options{Schema: json.RawMessage(`{"properties":{"a":{"enum":["` + strings.Repeat("x", 1<<19) + `"]}}}`)})

@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
-	"atenia/internal/fault"
 	"atenia/internal/spelling"
 	"atenia/serve"
 
@@ -123,10 +122,8 @@ func runServeLoad(ctx context.Context, c bench.LoadConfig, args []string) (r *be
 		return nil, err
 	}
 	web := &http.Server{Handler: s, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes}
-	var served fault.Group
-	defer served.Wait()
-	served.Go(func() { _ = web.Serve(l) }) // which ends when it is closed
-	defer web.Close()
+	ended := command.Serve(web, l)
+	defer func() { _ = web.Close(); <-ended }()
 	c.URL = "http://" + l.Addr().String()
 	return bench.Load(ctx, c)
 }

@@ -302,6 +302,7 @@ func (a *app) root() *cobra.Command {
 		a.tokenize(),
 		a.transcribe(),
 		tokenizerCommand(a.env()),
+		grammarCommand(a.env()),
 		a.quantize(),
 		a.doctor(),
 		a.bench(),

@@ -157,7 +157,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"quila train --stages": among("b", "c"),
 		"quila train --with":   parts("gru", "gru320", "gru+reader", "transformer", "counts"),
 	}
-	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
+	for _, name := range []string{"cache", "cases", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
 	for _, name := range []string{"check", "choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "outputs", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
@@ -237,7 +237,7 @@ func model(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCom
 func argumentsOf(use string) cobra.CompletionFunc {
 	of := map[string]cobra.CompletionFunc{
 		"MODEL": model, "IN": model, "FILE": model,
-		"OUT": extension("gguf"), "GRAPH": extension("json"), "LOG": extension("jsonl"), "CONFIG.toml": extension("toml"),
+		"OUT": extension("gguf"), "GRAPH": extension("json"), "LOG": extension("jsonl"), "CONFIG.toml": extension("toml"), "SCHEMA": extension("json"),
 		"DIR": folder, "OTHER": folder, "DATA": anyFile, "FILE...": anyFile,
 	}
 	var kinds []cobra.CompletionFunc

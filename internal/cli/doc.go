@@ -18,6 +18,7 @@
 //	train, finetune      train.go finetune.go: evaluations and the result on standard
 //	                     output, progress on the terminal
 //	tokenizer            tokenizer.go trains a vocabulary: texts → tokenizer.json
+//	grammar              grammar.go: what of a schema can be enforced
 //	bench                bench.go and bench*.go, hardware*.go, *result.go
 //	hw, doctor           hw.go doctor.go: the machine, what limits it, and whether it
 //	                     computes well

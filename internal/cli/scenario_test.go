@@ -78,9 +78,9 @@ type world struct{ vars [][2]string }
 
 // volatile is what differs from run to run.
 var (
-	volatile = regexp.MustCompile(`"(seconds|ns)":[0-9.e+-]+`)
+	volatile = regexp.MustCompile(`"(seconds|ns|compile_p99_ms)":[0-9.e+-]+`)
 	paced    = regexp.MustCompile(`"realtime":\{[^}]*\}`)
-	took     = regexp.MustCompile(`(from [0-9.]+ [KMG]?i?B in )[0-9.]+ s\n`) // what quantize says
+	took     = regexp.MustCompile(`((?:from [0-9.]+ [KMG]?i?B|states?|compile) in )[0-9.]+ s\n`) // what quantize and grammar say
 )
 
 // In the output of bench, only whole numbers in tables are equal everywhere.

@@ -20,7 +20,6 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/otlp"
 	"atenia/internal/cli/toolbox"
-	"atenia/internal/fault"
 	"atenia/serve"
 
 	"github.com/spf13/cobra"
@@ -302,9 +301,7 @@ func (a *app) listen(ctx context.Context, sf *serveFlags) error {
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(sf.c.Logger.Handler(), slog.LevelWarn),
 	}
-	var served fault.Group
-	ended := make(chan error, 1)
-	served.Go(func() { ended <- web.Serve(l) })
+	ended := command.Serve(web, l)
 	fmt.Fprintf(a.env().Err, "atenia: serving at http://%s\n", l.Addr())
 	select {
 	case err = <-ended:

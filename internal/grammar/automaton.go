@@ -42,6 +42,9 @@ type frame struct {
 	up   *frame // nil for the two below
 	need int32  // tokens from the return of the call to the end of the text
 	hash [2]uint64
+	// Of what to counts and not of a call: how often it was there before.
+	counts bool
+	count  int32
 }
 
 // The bottoms of stacks: of a text, and of a text whose surroundings are not
@@ -219,14 +222,18 @@ func (a *Automaton) follow(todo []config) (*state, error) {
 		case calls:
 			on := c.on
 			if a.net.nodes[x.to[1]].kind != ends { // else a tail call, which needs no frame
-				on = push(x.to[1], a.need[x.to[1]], on)
+				on = push(frame{to: x.to[1], need: a.need[x.to[1]], up: on})
 			}
 			todo = append(todo, config{x.to[0], on})
+		case counts:
+			if todo = append(todo, config{x.to[0], a.pushCount(c.node, 0, c.on)}); x.least == 0 {
+				todo = append(todo, config{x.to[1], c.on})
+			}
 		case ends:
 			if c.on.up == nil {
 				popped = true
 			} else {
-				todo = append(todo, config{c.on.to, c.on.up})
+				todo = a.back(c.on, todo)
 			}
 		}
 	}
@@ -270,12 +277,64 @@ func (a *Automaton) yield() {
 	a.mu.Lock()
 }
 
-// push returns the frame of a call that goes on at a node.
-func push(to, need int32, up *frame) *frame {
-	f := &frame{to: to, up: up, need: min(need+up.need, never)}
-	f.hash[0] = mix(up.hash[0] ^ uint64(to)*0x9e3779b97f4a7c15)
-	f.hash[1] = mix(up.hash[1] + uint64(to)*0xd1342543de82ef95 + 0x2545f4914f6cdd1d)
-	return f
+// push returns a frame whose need is that until its return, with its hash.
+func push(f frame) *frame {
+	f.need = min(f.need+f.up.need, never)
+	x := uint64(f.to) | uint64(f.count)<<32
+	if f.counts {
+		x |= 1 << 63
+	}
+	f.hash[0] = mix(f.up.hash[0] ^ x*0x9e3779b97f4a7c15)
+	f.hash[1] = mix(f.up.hash[1] + x*0xd1342543de82ef95 + 0x2545f4914f6cdd1d)
+	return &f
+}
+
+// pushCount returns the frame of what a node counts, which was there so often before.
+func (a *Automaton) pushCount(node, count int32, up *frame) *frame {
+	x := &a.net.nodes[node]
+	return push(frame{to: node, need: again(max(0, x.least-count-1), a.need[x.to[0]], a.need[x.to[1]]), up: up, counts: true, count: count})
+}
+
+// back appends where the return of a frame leads to.
+func (a *Automaton) back(f *frame, todo []config) []config {
+	if !f.counts {
+		return append(todo, config{f.to, f.up})
+	}
+	x, n := &a.net.nodes[f.to], f.count+1
+	if n >= x.least {
+		todo = append(todo, config{x.to[1], f.up})
+	}
+	if x.most == endless {
+		n = min(n, x.least)
+	}
+	if n < x.most {
+		todo = append(todo, config{x.to[0], a.pushCount(f.to, n, f.up)})
+	}
+	return todo
+}
+
+// usual returns the state that has the same mask because the bounds of what is counted are
+// further than a token reaches.
+func (a *Automaton) usual(s *state) (*state, error) {
+	far := func(on *frame) bool {
+		x := &a.net.nodes[on.to]
+		return on.counts && on.count > x.least && int(x.most-on.count) > a.v.deep+1
+	}
+	if s.trims || !slices.ContainsFunc(s.configs, func(c config) bool { return far(c.on) }) {
+		return s, nil
+	}
+	todo := a.todo[:0]
+	for _, c := range s.configs {
+		if far(c.on) {
+			c.on = a.pushCount(c.on.to, a.net.nodes[c.on.to].least, c.on.up)
+		}
+		todo = append(todo, c)
+	}
+	t, err := a.follow(todo)
+	if err == nil && t.popped != s.popped {
+		return s, nil // what pops is no configuration
+	}
+	return t, err
 }
 
 // mix is the finalizer of splitmix64.

@@ -8,7 +8,15 @@
 //
 // # How it works
 //
+//	schema ──ways──▶ alternatives ──merge──▶ rules
 //	rules ──build──▶ net of bytes ──follow──▶ states ──walk the trie──▶ masks
+//
+// A schema is first split into ways, each a list of schemas without alternatives, of which
+// one has to hold (ways.go); what is refused becomes ways that violate one keyword
+// (unless.go). The keywords of a way are merged, and become one rule for each type
+// (flat.go, object.go, array.go, number.go, string.go). Sets of strings, those of patterns,
+// formats and names of members, are finite automata until then (dfa.go), since those have
+// intersections and complements.
 //
 // A grammar becomes a recursive transition network over bytes, net.go. A state of
 // the automaton is the set of all its nodes that a text can lead to, each with

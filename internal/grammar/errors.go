@@ -12,6 +12,7 @@ type Error struct {
 	Pointer string // of a schema, "" is its root
 	Schema  bool   // whether the text was a schema
 	Why     string
+	more    []*Error // further ones of the same schema
 }
 
 func (e *Error) Error() string {

@@ -31,11 +31,22 @@ type flat struct {
 	enum  []*value // with fixed: the only values
 	fixed bool
 
-	least, most     map[string]int // bounds of length, items and properties; absent = none
-	low, high       *big.Rat       // nil = none
-	above, below    bool           // low and high are outside
-	pattern, format *value
-	required        []string
+	least, most  map[string]int // bounds of length, items and properties; absent = none
+	low, high    *big.Rat       // nil = none
+	above, below bool           // low and high are outside
+	strings      []condition    // patterns and formats
+	except       []*value       // values that are not allowed
+	steps        []condition    // of multipleOf
+	required     []string
+	unique       bool     // uniqueItems
+	contains     []*value // schemas with contains
+}
+
+// A condition is one of a keyword that is given, or with not refused.
+type condition struct {
+	keyword string
+	x       *value
+	not     bool
 }
 
 // merge joins schemas.
@@ -46,6 +57,11 @@ func (c *compiler) merge(all []*value) (*flat, error) {
 			if err := f.keyword(v, k, v.list[i]); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for _, v := range all {
+		if v.refuses && !f.fixed {
+			f.types &= refusable(v.keys[0])
 		}
 	}
 	if !f.fixed {
@@ -69,12 +85,26 @@ func (c *compiler) merge(all []*value) (*flat, error) {
 	return f, nil
 }
 
+// refusable returns the types of which some values do not satisfy a keyword.
+func refusable(keyword string) types {
+	switch keyword {
+	case "pattern", "format":
+		return tString
+	case "multipleOf", "divisibleBy":
+		return tInteger | tNumber
+	}
+	return tAll
+}
+
 func (f *flat) keyword(v *value, k string, x *value) error {
 	switch k {
 	case "type":
 		t, err := typesOf(v, x)
 		if err != nil {
 			return err
+		}
+		if v.refuses {
+			t = tAll &^ t
 		}
 		f.types &= t
 	case "enum", "const":
@@ -84,7 +114,9 @@ func (f *flat) keyword(v *value, k string, x *value) error {
 				return fail(x, "want a list of values")
 			}
 		}
-		if !f.fixed {
+		if v.refuses {
+			f.except = append(f.except, list...)
+		} else if !f.fixed {
 			f.fixed, f.enum = true, list
 		} else {
 			f.enum = slices.DeleteFunc(slices.Clone(f.enum), func(a *value) bool {
@@ -103,11 +135,17 @@ func (f *flat) keyword(v *value, k string, x *value) error {
 			f.least[what] = max(f.least[what], n)
 		}
 	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
+		if x.kind == 't' || x.kind == 'f' { // until draft 4 it is said beside the bound
+			return nil
+		}
 		r, ok := x.number()
 		if !ok {
 			return fail(x, "want a number")
 		}
 		out := k[0] == 'e'
+		if b := v.under["exclusiveM"+k[1:]]; !out && b != nil && b.kind == 't' {
+			out = true
+		}
 		if k == "minimum" || k == "exclusiveMinimum" {
 			if f.low == nil || r.Cmp(f.low) > 0 || r.Cmp(f.low) == 0 && out {
 				f.low, f.above = r, out
@@ -115,32 +153,24 @@ func (f *flat) keyword(v *value, k string, x *value) error {
 		} else if f.high == nil || r.Cmp(f.high) < 0 || r.Cmp(f.high) == 0 && out {
 			f.high, f.below = r, out
 		}
-	case "multipleOf":
-		if r, ok := x.number(); !ok || r.Sign() <= 0 {
+	case "multipleOf", "divisibleBy":
+		r, ok := x.number()
+		if !ok || r.Sign() <= 0 {
 			return fail(x, "want a number above 0")
-		} else if r.Cmp(big.NewRat(1, 1)) != 0 {
-			return fail(x, "only multiples of 1 are supported")
 		}
-		f.types &^= tNumber
-	case "pattern":
+		if r.IsInt() && !v.refuses {
+			f.types &^= tNumber
+		}
+		if v.refuses || r.Cmp(big.NewRat(1, 1)) != 0 {
+			f.steps = append(f.steps, condition{k, x, v.refuses})
+		}
+	case "pattern", "format":
 		if x.kind != '"' {
-			return fail(x, "want a regular expression")
+			return fail(x, "want a text")
 		}
-		if f.pattern != nil && f.pattern.text != x.text {
-			return fail(x, "two patterns for one string are not supported")
+		if _, known := formats[x.text]; k == "pattern" || known {
+			f.strings = append(f.strings, condition{k, x, v.refuses})
 		}
-		f.pattern = x
-	case "format":
-		if x.kind != '"' {
-			return fail(x, "want the name of a format")
-		}
-		if !formats[x.text] {
-			return fail(x, "the format %q is not supported", x.text)
-		}
-		if f.format != nil && f.format.text != x.text {
-			return fail(x, "two formats for one string are not supported")
-		}
-		f.format = x
 	case "required":
 		if x.kind != '[' {
 			return fail(x, "want a list of names")
@@ -153,10 +183,14 @@ func (f *flat) keyword(v *value, k string, x *value) error {
 				f.required = append(f.required, n.text)
 			}
 		}
-	case "properties":
+	case "properties", "patternProperties":
 		if x.kind != '{' {
 			return fail(x, "want an object of schemas")
 		}
+	case "uniqueItems":
+		f.unique = f.unique || x.kind == 't'
+	case "contains":
+		f.contains = append(f.contains, v)
 	}
 	return nil
 }
@@ -190,18 +224,6 @@ func count(x *value) (int, error) {
 	return int(min(r.Num().Int64(), 1<<40)), nil
 }
 
-// property returns the schemas of a member, and whether one of them lists it.
-func (f *flat) property(name string) (all []*value, err error) {
-	for _, v := range f.all {
-		if p := v.under["properties"]; p != nil && p.under[name] != nil {
-			all = append(all, p.under[name])
-		} else if a := v.under["additionalProperties"]; a != nil {
-			all = append(all, a)
-		}
-	}
-	return all, nil
-}
-
 // names returns the listed and the required properties in order.
 func (f *flat) names() []string {
 	var names []string
@@ -223,16 +245,6 @@ func (f *flat) names() []string {
 		add(n)
 	}
 	return names
-}
-
-// additional returns the schemas of members that are not listed.
-func (f *flat) additional() (all []*value) {
-	for _, v := range f.all {
-		if a := v.under["additionalProperties"]; a != nil {
-			all = append(all, a)
-		}
-	}
-	return all
 }
 
 // prefix returns how many items have schemas of their own.
@@ -287,7 +299,9 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 	out := alt()
 	if f.fixed {
 		for _, x := range f.enum {
-			out.subs = append(out.subs, text(string(x.compact(nil))))
+			if !slices.ContainsFunc(f.except, x.equal) {
+				out.subs = append(out.subs, text(string(x.compact(nil))))
+			}
 		}
 		return out, nil
 	}
@@ -295,18 +309,69 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 		of   types
 		expr func(*flat) (*expr, error)
 	}{
-		{tObject, c.object}, {tArray, c.array}, {tString, c.string}, {tInteger | tNumber, c.number},
-		{tBool, func(*flat) (*expr, error) { return alt(text("true"), text("false")), nil }},
-		{tNull, func(*flat) (*expr, error) { return text("null"), nil }},
+		{tObject, c.object}, {tArray, c.array}, {tString, c.string}, {tInteger | tNumber, c.number}, {tBool | tNull, plain},
 	} {
 		if f.types&t.of == 0 {
 			continue
 		}
-		e, err := t.expr(f)
+		only := *f
+		if only.types &= t.of; t.of == tObject || t.of == tArray {
+			if err := c.leave(&only); err != nil {
+				return nil, err
+			}
+		}
+		e, err := t.expr(&only)
 		if err != nil {
 			return nil, err
 		}
 		out.subs = append(out.subs, e)
 	}
 	return out, nil
+}
+
+// plain returns the expression of booleans and null.
+func plain(f *flat) (*expr, error) {
+	out := alt()
+	for _, x := range []struct {
+		kind byte
+		of   types
+		text string
+	}{{'t', tBool, "true"}, {'f', tBool, "false"}, {'n', tNull, "null"}} {
+		if f.types&x.of != 0 && !slices.ContainsFunc(f.except, func(v *value) bool { return v.kind == x.kind }) {
+			out.subs = append(out.subs, text(x.text))
+		}
+	}
+	return out, nil
+}
+
+// leave takes account of objects and arrays that are not allowed: empty ones are bounds,
+// others are supported only if nothing else allows them.
+func (c *compiler) leave(f *flat) error {
+	for _, x := range f.except {
+		what := ""
+		switch {
+		case x.kind == '{' && f.types == tObject:
+			what = "Properties"
+		case x.kind == '[' && f.types == tArray:
+			what = "Items"
+		default:
+			continue
+		}
+		if len(x.list) == 0 {
+			f.least[what] = max(f.least[what], 1)
+			continue
+		}
+		ok := true
+		for _, v := range f.all {
+			one, err := c.valid(x, v, 0)
+			if err != nil {
+				return err
+			}
+			ok = ok && one
+		}
+		if ok {
+			return fail(x, "that an object or an array must not equal a value is not supported")
+		}
+	}
+	return nil
 }

@@ -19,6 +19,9 @@ type value struct {
 	keys  []string // in order
 	under map[string]*value
 	id    int // order in the text
+	// Of values that the compiler makes:
+	made    bool // a schema that stands for a part of another one
+	refuses bool // a schema whose only keyword must not be satisfied
 }
 
 // A reader reads JSON.
@@ -111,6 +114,15 @@ func (r *reader) value(at string, depth int) (*value, error) {
 	return v, err
 }
 
+// last returns the largest id of a value's.
+func (v *value) last() int {
+	n := v.id
+	for _, x := range v.list {
+		n = max(n, x.last())
+	}
+	return n
+}
+
 func escapePointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
@@ -161,7 +173,10 @@ func (v *value) equal(w *value) bool {
 }
 
 // compact appends the value as JSON without spaces.
-func (v *value) compact(b []byte) []byte {
+func (v *value) compact(b []byte) []byte { return v.write(b, "") }
+
+// write appends the value as JSON with a text behind each comma and colon.
+func (v *value) write(b []byte, space string) []byte {
 	switch v.kind {
 	case 'n':
 		return append(b, "null"...)
@@ -177,12 +192,12 @@ func (v *value) compact(b []byte) []byte {
 	b = append(b, v.kind)
 	for i, x := range v.list {
 		if i > 0 {
-			b = append(b, ',')
+			b = append(append(b, ','), space...)
 		}
 		if v.kind == '{' {
-			b = append(quote(b, v.keys[i]), ':')
+			b = append(append(quote(b, v.keys[i]), ':'), space...)
 		}
-		b = x.compact(b)
+		b = x.write(b, space)
 	}
 	return append(b, v.kind+2) // ] and } come two after [ and {
 }

@@ -61,6 +61,13 @@ func (a *Automaton) maskOf(s *state) (*mask, error) {
 	if s.mask != nil {
 		return s.mask, nil
 	}
+	if t, err := a.usual(s); err != nil {
+		return nil, err
+	} else if t != s {
+		m, err := a.maskOf(t)
+		s.mask = m
+		return m, err
+	}
 	m := &mask{}
 	if s.trims {
 		m.bits = make([]uint64, a.v.words())
@@ -98,7 +105,7 @@ func (a *Automaton) maskOf(s *state) (*mask, error) {
 		if on.up == nil || len(p.edges) == 0 {
 			continue
 		}
-		after, err := a.follow(append(a.todo[:0], config{on.to, on.up}))
+		after, err := a.follow(a.back(on, a.todo[:0]))
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +183,9 @@ type tokenCost struct{ id, need int32 }
 // costsOf returns the costs of a state, which are kept, or nil if there are too
 // many unusual ones.
 func (a *Automaton) costsOf(s *state, ends int32, bits []uint64) (*costs, error) {
-	if s.costs == nil {
+	if t, err := a.usual(s); err != nil {
+		return nil, err
+	} else if s = t; s.costs == nil {
 		all := a.costed[:0]
 		a.costed = nil // as long as it is in use
 		w := walk{bits: bits, most: never - 1, ends: ends, all: &all}

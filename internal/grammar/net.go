@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"cmp"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -24,6 +25,7 @@ const (
 	splits             // to all of to
 	calls              // to[0], and goes on at to[1]
 	ends               // its rule
+	counts             // to[0], which ends, least to most times, and goes on at to[1]
 )
 
 type node struct {
@@ -31,6 +33,8 @@ type node struct {
 	edges []edge
 	to    []int32
 	rule  int32 // that is called
+	// Of counts:
+	least, most int32
 }
 
 // An edge reads a byte from lo to hi.
@@ -50,6 +54,8 @@ func (e *ruleError) Error() string { return e.why }
 // A builder builds a net. Each method returns the node at which an expression
 // begins, given the one that follows it, so that common ends are shared.
 type builder struct {
+	g      *Grammar
+	empty  []bool // rules that derive the empty text, once it was asked for
 	nodes  []node
 	full   bool
 	budget *Budget
@@ -61,7 +67,7 @@ func (g *Grammar) build(budget *Budget) error {
 	if len(g.rules) > maxRules {
 		return &LimitError{What: "rules", Most: maxRules}
 	}
-	b, n := &builder{budget: budget}, &net{}
+	b, n := &builder{g: g, budget: budget}, &net{}
 	for i, r := range g.rules {
 		n.first = append(n.first, int32(len(b.nodes)))
 		n.entry = append(n.entry, b.expr(r.body, b.add(node{kind: ends})))
@@ -128,6 +134,10 @@ func (b *builder) expr(e *expr, next int32) int32 {
 		}
 		return b.add(n)
 	case opRepeat:
+		if b.counted(e) {
+			body := b.expr(e.subs[0], b.add(node{kind: ends}))
+			return b.add(node{kind: counts, to: []int32{body, next}, least: int32(e.least), most: int32(min(e.most, endless))})
+		}
 		at := next
 		if e.most == unbounded {
 			at = b.add(node{kind: splits})
@@ -145,6 +155,50 @@ func (b *builder) expr(e *expr, next int32) int32 {
 		return at
 	}
 	return next
+}
+
+// fewCopies is up to how many times what repeats is copied; for more it is counted. A
+// test counts from the first on.
+var fewCopies = 24
+
+// endless is a bound of a repetition that no text reaches.
+const endless = 1 << 30
+
+// counted reports whether a repetition is long, and each time reads something, so that the
+// count is bounded by the text.
+func (b *builder) counted(e *expr) bool {
+	if e.least <= fewCopies && (e.most <= fewCopies || e.most == unbounded) {
+		return false
+	}
+	if b.empty == nil {
+		b.empty = make([]bool, len(b.g.rules))
+		for more := true; more; {
+			more = false
+			for i, r := range b.g.rules {
+				if !b.empty[i] && b.nullable(r.body) {
+					b.empty[i], more = true, true
+				}
+			}
+		}
+	}
+	return !b.nullable(e.subs[0])
+}
+
+// nullable reports whether an expression matches the empty text.
+func (b *builder) nullable(e *expr) bool {
+	switch e.op {
+	case opText:
+		return e.text == ""
+	case opSeq:
+		return !slices.ContainsFunc(e.subs, func(s *expr) bool { return !b.nullable(s) })
+	case opAlt:
+		return slices.ContainsFunc(e.subs, b.nullable)
+	case opRepeat:
+		return e.least == 0 || b.nullable(e.subs[0])
+	case opRef:
+		return b.empty[e.rule]
+	}
+	return false
 }
 
 // class reads one character of a set, as UTF-8.
@@ -249,6 +303,10 @@ func (n *net) leftRecursive(budget *Budget) (rule int, found bool, err error) {
 			case calls:
 				first[r] = append(first[r], x.rule)
 				if n.least[x.to[0]] == 0 {
+					todo = append(todo, x.to[1])
+				}
+			case counts:
+				if todo = append(todo, x.to[0]); x.least == 0 {
 					todo = append(todo, x.to[1])
 				}
 			}

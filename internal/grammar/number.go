@@ -1,7 +1,10 @@
 package grammar
 
 import (
+	"errors"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -13,8 +16,134 @@ const (
 
 // number returns the expression of the numbers that f allows.
 func (c *compiler) number(f *flat) (*expr, error) {
+	e, err := c.bounded(f)
+	if err != nil || !f.picks() {
+		return e, err
+	}
+	n := &nfa{budget: c.budget}
+	end, err := n.add(nfaNode{accepts: true})
+	if err != nil {
+		return nil, err
+	}
+	start, err := n.expr(e, end)
+	if err != nil {
+		return nil, err
+	}
+	d, err := n.set(start)
+	if err != nil {
+		return nil, fail(f.all[0], "%v", err)
+	}
+	and := func(set *dfa, err error) error {
+		if err == nil {
+			d, err = d.and(c.budget, set)
+		}
+		return err
+	}
+	if f.types&tInteger == 0 {
+		if err := and(matching(c.budget, `\.\d*[1-9]`)); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range f.steps {
+		m, err := multiples(s.x)
+		if err == nil && s.not {
+			m = m.not()
+		}
+		if err := and(m, err); err != nil {
+			return nil, fail(s.x, "%v", err)
+		}
+	}
+	for _, x := range f.except {
+		if r, ok := x.number(); ok {
+			one, err := spellings(c.budget, r)
+			if err != nil {
+				return nil, fail(x, "%v", err)
+			}
+			if err := and(one.not(), nil); err != nil {
+				return nil, fail(x, "%v", err)
+			}
+		}
+	}
+	return c.emit(d, false, nil), nil
+}
+
+// picks reports whether more than bounds tells which numbers are allowed.
+func (f *flat) picks() bool {
+	return len(f.steps) > 0 || f.types&tInteger == 0 || slices.ContainsFunc(f.except, func(x *value) bool { return x.kind == '0' })
+}
+
+// spellings returns the set of the numerals of a number.
+func spellings(b *Budget, r *big.Rat) (*dfa, error) {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(r.FloatString(2*fractionDigits), "-"), ".")
+	sign := ""
+	switch {
+	case r.Sign() == 0:
+		sign = "-?"
+	case r.Sign() < 0:
+		sign = "-"
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+		return matching(b, "^"+sign+whole+`(\.0*)?$`)
+	}
+	return matching(b, "^"+sign+whole+`\.`+fraction+"0*$")
+}
+
+// multiples returns the set of the numerals of multiples of a number, as long as they have
+// no exponent: the states are remainders, and how many digits followed the point.
+func multiples(x *value) (*dfa, error) {
+	const most = maxDFA / 4
+	m, _ := x.number()
+	places := 0
+	for ten := big.NewRat(10, 1); !m.IsInt(); places++ {
+		if m = new(big.Rat).Mul(m, ten); places > fractionDigits {
+			return nil, errors.New("multiples of a number without an end are not supported")
+		}
+	}
+	if m.Num().Cmp(big.NewInt(int64(most/(places+2)))) > 0 {
+		return nil, fmt.Errorf("multiples of a number with more than %d steps are not supported", most)
+	}
+	mod := int(m.Num().Int64())
+	id := func(rest, after int) int32 { return int32(2 + rest*(places+2) + after) } // after = digits behind the point, and one for the point
+	d := &dfa{make([]dfaState, 2+mod*(places+2)+1)}
+	from := func(rest, after, to int) (edges []dfaEdge) {
+		for c := range 10 {
+			r := rune('0' + c)
+			if after == places+1 {
+				if c == 0 {
+					edges = append(edges, dfaEdge{span{r, r}, id(rest, after)})
+				}
+				continue
+			}
+			edges = append(edges, dfaEdge{span{r, r}, id((rest*10+c)%mod, to)})
+		}
+		return edges
+	}
+	for rest := range mod {
+		for after := range places + 2 {
+			s := &d.states[id(rest, after)]
+			scaled := rest
+			for range places - max(after-1, 0) {
+				scaled = scaled * 10 % mod
+			}
+			s.accepts = scaled == 0
+			to := after
+			if after > 0 {
+				to++
+			} else {
+				s.edges = append(s.edges, dfaEdge{span{'.', '.'}, id(rest, 1)})
+			}
+			s.edges = append(s.edges, from(rest, after, to)...)
+		}
+	}
+	d.states[0].edges = append([]dfaEdge{{span{'-', '-'}, 1}}, from(0, 0, 0)...)
+	d.states[1].edges = from(0, 0, 0)
+	return d.minimal(), nil
+}
+
+// bounded returns the expression of the numbers within f's bounds.
+func (c *compiler) bounded(f *flat) (*expr, error) {
 	whole := f.types&tNumber == 0
-	if f.low == nil && f.high == nil {
+	if f.low == nil && f.high == nil && !f.picks() {
 		if whole {
 			return c.use("integer"), nil
 		}

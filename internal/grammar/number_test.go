@@ -86,8 +86,8 @@ func TestDecimals(t *testing.T) {
 // place, and a bound with more digits than numbers are written with is one.
 func TestKeywordErrors(t *testing.T) {
 	for _, keyword := range []string{
-		`"type":3`, `"type":"text"`, `"type":["string",3]`, `"enum":3`, `"minLength":-1`, `"maxLength":1.5`, `"minItems":"1"`, `"minimum":"1"`, `"exclusiveMaximum":true`,
-		`"multipleOf":0`, `"multipleOf":2`, `"pattern":3`, `"pattern":["a"]`, `"format":3`, `"required":"a"`, `"required":[3]`, `"properties":3`,
+		`"type":3`, `"type":"text"`, `"type":["string",3]`, `"enum":3`, `"minLength":-1`, `"maxLength":1.5`, `"minItems":"1"`, `"minimum":"1"`, `"exclusiveMaximum":"1"`,
+		`"multipleOf":0`, `"multipleOf":-2`, `"pattern":3`, `"pattern":["a"]`, `"format":3`, `"required":"a"`, `"required":[3]`, `"properties":3`,
 		`"minimum":0.123456789012345`, `"exclusiveMinimum":-0.123456789012345`, `"maximum":0.123456789012345`, `"exclusiveMaximum":1.123456789012345`,
 	} {
 		_, err := FromSchema(nil, []byte("{"+keyword+"}"))

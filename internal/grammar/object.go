@@ -1,116 +1,404 @@
 package grammar
 
 import (
-	"fmt"
 	"slices"
 )
 
+// A member is one of an object's that have names of their own.
+type member struct {
+	is   *expr // the name, the colon and the value
+	must bool
+}
+
 // object returns the expression of the objects that f allows.
 //
-// Members are optional in an order, and a comma stands between two, so there
-// are two rules for what may follow from each place on: one when nothing was
-// written yet, and one when something was.
+// Members are optional in an order, and a comma stands between two, so there is a rule for
+// what may follow from each place on for each number of members that were written, as far
+// as it matters: whether there is one, and up to minProperties and maxProperties.
 func (c *compiler) object(f *flat) (*expr, error) {
-	type member struct {
-		name string
-		is   *expr
-		must bool
+	members, names, err := c.listedMembers(f)
+	if err != nil {
+		return nil, err
 	}
-	var members []member
-	need := 0
-	names := f.names()
-	for _, name := range names {
-		all, err := f.property(name)
+	need, can := 0, 0
+	for _, m := range members {
+		if can++; m.must {
+			need++
+		}
+	}
+	least, most := f.least["Properties"], unbounded
+	if m, ok := f.most["Properties"]; ok {
+		most = m
+	}
+	if need > most || least > most {
+		return alt(), nil
+	}
+	var other *expr
+	if most > need {
+		if other, err = c.otherMember(f, names); err != nil {
+			return nil, err
+		}
+	}
+	if other != nil {
+		can++ // two of the others may have one name, so only the first one counts
+	}
+	if least > can {
+		if other == nil {
+			return alt(), nil
+		}
+		for _, v := range f.all {
+			if x := v.under["minProperties"]; x != nil {
+				return nil, fail(x, "minProperties is supported up to the number of properties that are listed and required, and one more")
+			}
+		}
+		return alt(), nil
+	}
+	if most >= len(members) && other == nil {
+		most = unbounded
+	}
+	if least <= need {
+		least = 0
+	}
+	o := &objectRules{c: c, members: members, other: other, least: least, most: most, comma: seq(text(","), c.use("space")), rules: map[[2]int]*expr{}}
+	e, err := o.from(0, 0)
+	if err != nil {
+		return nil, failAt(f.all[0], err)
+	}
+	return seq(text("{"), e, text("}")), nil
+}
+
+// objectRules are the rules of one object.
+type objectRules struct {
+	c           *compiler
+	members     []member
+	other       *expr // a member without a name of its own, nil = there is none
+	least, most int
+	comma       *expr
+	rules       map[[2]int]*expr
+}
+
+// from returns what may follow when so many members were written, from one on.
+func (o *objectRules) from(i, written int) (*expr, error) {
+	key := [2]int{i, written}
+	if e, ok := o.rules[key]; ok {
+		return e, nil
+	}
+	if len(o.rules) > maxCells {
+		return nil, &LimitError{What: "numbers of members", Most: maxCells}
+	}
+	e, err := o.next(i, written)
+	if err != nil {
+		return nil, err
+	}
+	if e.op != opText && e.op != opAlt || len(e.subs) > 0 {
+		e = o.c.define("rest", e)
+	}
+	o.rules[key] = e
+	return e, nil
+}
+
+func (o *objectRules) next(i, written int) (*expr, error) {
+	if i == len(o.members) {
+		return o.tail(written), nil
+	}
+	m := o.members[i]
+	out := alt()
+	if written < o.most {
+		after, err := o.from(i+1, o.count(written+1))
 		if err != nil {
 			return nil, err
+		}
+		e := seq(m.is, after)
+		if written > 0 {
+			e = seq(o.comma, e)
+		}
+		out.subs = append(out.subs, e)
+	}
+	if m.must {
+		return out, nil
+	}
+	after, err := o.from(i+1, written)
+	out.subs = append(out.subs, after)
+	return out, err
+}
+
+// count is a number of members, or the least one that is as good.
+func (o *objectRules) count(n int) int {
+	if o.most != unbounded {
+		return n
+	}
+	return min(n, max(o.least, 1))
+}
+
+// tail returns what may follow the members that have names of their own.
+func (o *objectRules) tail(written int) *expr {
+	lack := o.least - written
+	if o.other == nil || written >= o.most {
+		if lack > 0 {
+			return alt()
+		}
+		return text("")
+	}
+	if lack > 1 {
+		return alt()
+	}
+	more := unbounded
+	if o.most != unbounded {
+		more = o.most - written
+	}
+	if written > 0 {
+		return repeat(seq(o.comma, o.other), max(lack, 0), more)
+	}
+	if more != unbounded {
+		more--
+	}
+	e := seq(o.other, repeat(seq(o.comma, o.other), 0, more))
+	if lack > 0 {
+		return e
+	}
+	return optional(e)
+}
+
+// listedMembers returns the members that are listed or required, and all names that are.
+func (c *compiler) listedMembers(f *flat) ([]member, []string, error) {
+	var members []member
+	names := f.names()
+	for _, name := range names {
+		all, err := c.members(f, name)
+		if err != nil {
+			return nil, nil, err
 		}
 		must := slices.Contains(f.required, name)
 		if impossible(all) && !must {
 			continue
 		}
-		if must {
-			need++
+		r, err := c.rule(all)
+		if err != nil {
+			return nil, nil, err
+		}
+		members = append(members, member{seq(text(string(quote(nil, name))+":"), c.use("space"), ref(r)), must})
+	}
+	return members, names, nil
+}
+
+// members returns the schemas that a member of a name satisfies.
+func (c *compiler) members(f *flat, name string) (all []*value, err error) {
+	for _, v := range f.all {
+		one, err := c.property(v, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
+		s := v.under["propertyNames"]
+		if s == nil {
+			continue
+		}
+		if ok, err := c.validName(name, s, 1); err != nil {
+			return nil, err
+		} else if !ok {
+			all = append(all, c.once("no name", func() *value { return c.value(s, value{kind: 'f'}) }))
+		}
+	}
+	return all, nil
+}
+
+// property returns the schemas that a schema has for the member of a name.
+func (c *compiler) property(v *value, name string) (all []*value, err error) {
+	if p := v.under["properties"]; p != nil && p.under[name] != nil {
+		all = append(all, p.under[name])
+	}
+	if p := v.under["patternProperties"]; p != nil {
+		for i, source := range p.keys {
+			d, err := c.namePattern(p.list[i], source)
+			if err != nil {
+				return nil, err
+			}
+			if d.has(name) {
+				all = append(all, p.list[i])
+			}
+		}
+	}
+	if a := v.under["additionalProperties"]; a != nil && len(all) == 0 {
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// namePattern returns the set of the names that patternProperties is about.
+func (c *compiler) namePattern(at *value, source string) (*dfa, error) {
+	d, err := c.condition(condition{"pattern", &value{at: at.at, kind: '"', text: source}, false})
+	if err != nil {
+		return nil, failAt(at, err)
+	}
+	return d, nil
+}
+
+// otherMember returns the expression of a member that is not listed; nil if there is none.
+func (c *compiler) otherMember(f *flat, names []string) (*expr, error) {
+	var patterns []*value // objects of schemas by pattern
+	var ruled *value
+	for _, v := range f.all {
+		if p := v.under["patternProperties"]; p != nil && len(p.list) > 0 {
+			patterns = append(patterns, p)
+		}
+		if s := v.under["propertyNames"]; s != nil && !idle(s) {
+			ruled = s
+		}
+	}
+	if patterns != nil || ruled != nil {
+		return c.patternMember(f, names, patterns)
+	}
+	var others []*value
+	for _, v := range f.all {
+		if a := v.under["additionalProperties"]; a != nil {
+			others = append(others, a)
+		}
+	}
+	if impossible(others) {
+		return nil, nil
+	}
+	r, err := c.rule(others)
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.except(names)
+	if err != nil {
+		return nil, err
+	}
+	return c.define("member", seq(text(`"`), key, text(`":`), c.use("space"), ref(r))), nil
+}
+
+// patternMember is otherMember where patterns and propertyNames tell names apart.
+func (c *compiler) patternMember(f *flat, names []string, patterns []*value) (*expr, error) {
+	const most = 64
+	rest := only(names...).not()
+	for _, v := range f.all {
+		s := v.under["propertyNames"]
+		if s == nil {
+			continue
+		}
+		d, err := c.texts([]*value{s})
+		if err == nil {
+			rest, err = rest.and(c.budget, d)
+		}
+		if err != nil {
+			return nil, failAt(s, err)
+		}
+	}
+	classes := []*dfa{rest}
+	for _, p := range patterns {
+		for i, source := range p.keys {
+			d, err := c.namePattern(p.list[i], source)
+			if err != nil {
+				return nil, err
+			}
+			var split []*dfa
+			for _, set := range classes {
+				for _, with := range []*dfa{d, d.not()} {
+					both, err := set.and(c.budget, with)
+					if err != nil {
+						return nil, failAt(p.list[i], err)
+					}
+					if !both.empty() {
+						split = append(split, both)
+					}
+				}
+			}
+			if classes = split; len(classes) > most {
+				return nil, fail(p, "more than %d sets of names that these patterns tell apart are not supported", most)
+			}
+		}
+	}
+	out := alt()
+	for _, set := range classes {
+		if set.empty() {
+			continue
+		}
+		all, err := c.members(f, set.one())
+		if err != nil {
+			return nil, err
+		}
+		if impossible(all) {
+			continue
 		}
 		r, err := c.rule(all)
 		if err != nil {
 			return nil, err
 		}
-		members = append(members, member{name, seq(text(string(quote(nil, name))+":"), c.use("space"), ref(r)), must})
+		out.subs = append(out.subs, seq(text(`"`), c.emit(set, true, text(`"`)), text(":"), c.use("space"), ref(r)))
 	}
-	least, most, bounded := f.least["Properties"], 0, false
-	if most, bounded = f.most["Properties"]; !bounded {
-		most = unbounded
+	if len(out.subs) == 0 {
+		return nil, nil
 	}
-	others := f.additional()
-	open := !impossible(others)
-	place := f.all
-	at := func(k string) error {
-		for _, v := range place {
-			if x := v.under[k]; x != nil {
-				return fail(x, "%s is supported only where the properties that are listed and required decide it", k)
+	return c.define("member", out), nil
+}
+
+// texts returns the set of the strings that satisfy schemas.
+func (c *compiler) texts(all []*value) (*dfa, error) {
+	ways, err := c.ways(all)
+	if err != nil {
+		return nil, err
+	}
+	n := &nfa{budget: c.budget}
+	start, err := n.add(nfaNode{})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ways {
+		f, err := c.merge(w)
+		if err != nil {
+			return nil, err
+		}
+		d := only()
+		least, most := f.length()
+		switch {
+		case f.fixed:
+			var list []string
+			for _, x := range f.enum {
+				if x.kind == '"' && !slices.ContainsFunc(f.except, x.equal) {
+					list = append(list, x.text)
+				}
+			}
+			d = only(list...)
+		case f.types&tString == 0 || least > most:
+		default:
+			if d, err = c.strings(f); err != nil {
+				return nil, err
 			}
 		}
-		return nil
-	}
-	some := false // at least one member, though none is required
-	switch {
-	case least <= need:
-	case least == 1:
-		some = true
-	case least == len(members) && !open:
-		for i := range members {
-			members[i].must = true
-		}
-	default:
-		return nil, at("minProperties")
-	}
-	if need > most {
-		return alt(), nil
-	}
-	extra := unbounded
-	if bounded {
-		if len(members) > most {
-			return nil, at("maxProperties")
-		}
-		extra = most - len(members)
-	}
-	var other *expr
-	if open && extra > 0 {
-		r, err := c.rule(others)
+		at, err := n.embed(d)
 		if err != nil {
 			return nil, err
 		}
-		key, err := c.except(names)
-		if err != nil {
-			return nil, err
-		}
-		other = c.define("member", seq(text(`"`), key, text(`":`), c.use("space"), ref(r)))
+		n.nodes[start].both = append(n.nodes[start].both, at)
 	}
-	comma := seq(text(","), c.use("space"))
-	first, rest := text(""), text("")
-	if other != nil {
-		after := unbounded
-		if extra != unbounded {
-			after = extra - 1
-		}
-		rest = repeat(seq(comma, other), 0, extra)
-		first = seq(other, repeat(seq(comma, other), 0, after))
-		if !some {
-			first = optional(first)
-		}
-	} else if some {
-		first = alt()
+	return n.set(start)
+}
+
+// one returns a shortest string of a set that has one.
+func (d *dfa) one() string {
+	type path struct {
+		at   int32
+		text []rune
 	}
-	for _, m := range slices.Backward(members) {
-		r := c.define("rest", rest)
-		one, more := seq(m.is, r), seq(comma, m.is, r)
-		if m.must {
-			first, rest = one, more
-			continue
+	seen := make([]bool, len(d.states))
+	for todo := []path{{0, nil}}; len(todo) > 0; todo = todo[1:] {
+		p := todo[0]
+		if d.states[p.at].accepts {
+			return string(p.text)
 		}
-		first, rest = alt(one, c.define("first", first)), alt(more, r)
+		for _, e := range d.states[p.at].edges {
+			if !seen[e.to] {
+				seen[e.to] = true
+				r := e.lo
+				if r >= 0xd800 && r <= 0xdfff && e.hi > 0xdfff {
+					r = 0xe000
+				}
+				todo = append(todo, path{e.to, append(slices.Clip(p.text), r)})
+			}
+		}
 	}
-	return seq(text("{"), first, text("}")), nil
+	return ""
 }
 
 // except returns the expression of the names, inside their quotes, that are not
@@ -177,70 +465,4 @@ func char(set []span, control bool) *expr {
 		return out.subs[0]
 	}
 	return out
-}
-
-// array returns the expression of the arrays that f allows.
-func (c *compiler) array(f *flat) (*expr, error) {
-	least, most := f.least["Items"], unbounded
-	if m, ok := f.most["Items"]; ok {
-		most = m
-	}
-	own := min(f.prefix(), most)
-	items := make([]*expr, 0, own)
-	for i := range own {
-		all := f.item(i)
-		if impossible(all) {
-			most = min(most, i)
-			break
-		}
-		r, err := c.rule(all)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, ref(r))
-	}
-	if least > most {
-		return alt(), nil
-	}
-	if len(items) > most {
-		items = items[:most]
-	}
-	comma := seq(text(","), c.use("space"))
-	tail := text("")
-	n := len(items)
-	if all := f.item(f.prefix()); n == f.prefix() && most > n && !impossible(all) {
-		r, err := c.rule(all)
-		if err != nil {
-			return nil, err
-		}
-		from, to := max(0, least-n), unbounded
-		if most != unbounded {
-			to = most - n
-		}
-		if max(from, to) > maxRepeat && to != unbounded || from > maxRepeat {
-			return nil, &LimitError{What: fmt.Sprint("items of an array at ", f.all[0].at), Most: maxRepeat}
-		}
-		tail = repeat(seq(comma, ref(r)), from, to)
-		if n == 0 {
-			if to != unbounded {
-				to--
-			}
-			tail = seq(ref(r), repeat(seq(comma, ref(r)), max(0, from-1), to))
-			if from == 0 {
-				tail = optional(tail)
-			}
-		}
-	} else if least > n {
-		return alt(), nil
-	}
-	for i := n - 1; i >= 0; i-- {
-		e := seq(items[i], tail)
-		if i > 0 {
-			e = seq(comma, e)
-		}
-		if tail = e; i >= least {
-			tail = c.define("items", optional(e))
-		}
-	}
-	return seq(text("["), tail, text("]")), nil
 }

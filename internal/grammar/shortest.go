@@ -24,8 +24,11 @@ func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32
 		}
 		for _, to := range x.to {
 			cost := int32(0)
-			if x.kind == calls {
+			if x.kind == calls || x.kind == counts && x.least > 0 {
 				cost = -1
+			}
+			if x.kind == counts && x.least == 0 && to == x.to[0] {
+				continue
 			}
 			ways[to] = append(ways[to], way{int32(i), cost})
 		}
@@ -60,6 +63,9 @@ func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32
 					continue
 				}
 				c = cost[to[0]] + cost[to[1]]
+				if x := &n.nodes[w.from]; x.kind == counts {
+					c = again(x.least, cost[to[0]], cost[to[1]])
+				}
 			}
 			if c < cost[w.from] {
 				cost[w.from] = c
@@ -83,4 +89,9 @@ func (q *queue) Pop() any {
 	x := old[len(old)-1]
 	*q = old[:len(old)-1]
 	return x
+}
+
+// again is the cost of something n times, and then of what follows.
+func again(n, one, rest int32) int32 {
+	return int32(min(int64(n)*int64(one)+int64(rest), never))
 }

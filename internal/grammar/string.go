@@ -1,189 +1,305 @@
 package grammar
 
 import (
-	"regexp/syntax"
-	"strings"
+	"slices"
 	"unicode/utf8"
 )
 
-// string returns the expression of the strings that f allows.
+// string returns the expression of the strings that f allows. Strings of any length, and
+// those that only their length tells, may have each escape of JSON; of others each
+// character stands in its usual form.
 func (c *compiler) string(f *flat) (*expr, error) {
-	least, most := f.least["Length"], unbounded
-	if m, ok := f.most["Length"]; ok {
-		most = m
-	}
-	bounded := least > 0 || most != unbounded
+	least, most := f.length()
 	switch {
 	case least > most:
 		return alt(), nil
-	case f.format != nil && (f.pattern != nil || bounded):
-		return nil, fail(f.format, "a format together with a pattern or bounds of length is not supported")
-	case f.format != nil:
-		return c.use(f.format.text), nil
-	case f.pattern != nil:
-		return c.pattern(f.pattern, least, most)
-	case !bounded:
+	case f.listed():
+	case least == 0 && most == unbounded:
 		return c.use("string"), nil
+	default:
+		if least > maxRepeat {
+			return nil, &LimitError{What: "characters of a string of bounded length", Most: maxRepeat}
+		}
+		char := alt(class(' ', '!', '#', '[', ']', utf8.MaxRune), seq(text(`\`), c.use("escape")))
+		return seq(text(`"`), repeat(char, least, most), text(`"`)), nil
 	}
-	if least > maxRepeat || most != unbounded && most > maxRepeat {
-		return nil, &LimitError{What: "characters of a string of bounded length", Most: maxRepeat}
-	}
-	char := alt(class(' ', '!', '#', '[', ']', utf8.MaxRune), seq(text(`\`), c.use("escape")))
-	return seq(text(`"`), repeat(char, least, most), text(`"`)), nil
-}
-
-// pattern returns the expression of the strings in which a regular expression
-// matches, each character in its usual form. The syntax is what Go's and
-// ECMAScript's have in common; anchors may stand only where the expression, or
-// one of its alternatives, begins and ends.
-func (c *compiler) pattern(x *value, least, most int) (*expr, error) {
-	re, err := syntax.Parse(x.text, syntax.Perl)
+	d, err := c.strings(f)
 	if err != nil {
-		return nil, fail(x, "%v", err)
+		return nil, err
 	}
-	alternatives := []*syntax.Regexp{re}
-	for re.Op == syntax.OpCapture {
-		re = re.Sub[0]
-		alternatives[0] = re
-	}
-	if re.Op == syntax.OpAlternate {
-		alternatives = re.Sub
-	}
-	any := repeat(char([]span{{0, utf8.MaxRune}}, true), 0, unbounded)
-	out := alt()
-	low, high := unbounded, 0
-	for _, r := range alternatives {
-		parts := []*syntax.Regexp{r}
-		for r.Op == syntax.OpCapture {
-			r = r.Sub[0]
-			parts[0] = r
-		}
-		if r.Op == syntax.OpConcat {
-			parts = r.Sub
-		}
-		open, closed := false, false
-		for len(parts) > 0 && parts[0].Op == syntax.OpBeginText {
-			open, parts = true, parts[1:]
-		}
-		for len(parts) > 0 && parts[len(parts)-1].Op == syntax.OpEndText {
-			closed, parts = true, parts[:len(parts)-1]
-		}
-		e, lo, hi := seq(), 0, 0
-		if !open {
-			e.subs, hi = append(e.subs, any), unbounded
-		}
-		for _, p := range parts {
-			s, a, b, err := regular(x, p)
-			if err != nil {
-				return nil, err
-			}
-			e.subs = append(e.subs, s)
-			lo, hi = lo+a, add(hi, b)
-		}
-		if !closed {
-			e.subs, hi = append(e.subs, any), unbounded
-		}
-		low, high = min(low, lo), max(high, hi)
-		out.subs = append(out.subs, e)
-	}
-	if least > low || most < high {
-		return nil, fail(x, "a pattern of %d characters or more together with bounds of length that it does not keep by itself is not supported", low)
-	}
-	return seq(text(`"`), out, text(`"`)), nil
+	return seq(text(`"`), c.emit(d, true, text(`"`))), nil
 }
 
-// add is a + b, which may be unbounded.
-func add(a, b int) int {
-	if a == unbounded || b == unbounded {
-		return unbounded
+// length returns the bounds of the length of strings.
+func (f *flat) length() (least, most int) {
+	least, most = f.least["Length"], unbounded
+	if m, ok := f.most["Length"]; ok {
+		most = m
 	}
-	return min(a+b, 1<<40)
+	return least, most
 }
 
-// regular converts a part of a regular expression; lo and hi are the numbers of
-// characters that it matches.
-func regular(x *value, r *syntax.Regexp) (e *expr, lo, hi int, err error) {
-	subs := func() (list []*expr, low, high []int) {
-		for _, s := range r.Sub {
-			var e *expr
-			var a, b int
-			if err == nil {
-				e, a, b, err = regular(x, s)
-			}
-			list, low, high = append(list, e), append(low, a), append(high, b)
+// listed reports whether more than their length tells which strings are allowed.
+func (f *flat) listed() bool {
+	return len(f.strings) > 0 || slices.ContainsFunc(f.except, func(x *value) bool { return x.kind == '"' })
+}
+
+// strings returns the set of the strings that f allows, whose bounds of length are no
+// contradiction.
+func (c *compiler) strings(f *flat) (*dfa, error) {
+	var out *dfa
+	for _, s := range f.strings {
+		d, err := c.condition(s)
+		if err == nil && out != nil {
+			d, err = out.and(c.budget, d)
 		}
-		return list, low, high
-	}
-	times := func(least, most int) {
-		list, low, high := subs()
 		if err != nil {
-			return
+			return nil, failAt(s.x, err)
 		}
-		e, lo = repeat(list[0], least, most), low[0]*least
-		switch {
-		case high[0] == 0 || most == 0:
-			hi = 0
-		case most == unbounded || high[0] == unbounded:
-			hi = unbounded
-		default:
-			hi = high[0] * most
+		out = d
+	}
+	var except []string
+	for _, x := range f.except {
+		if x.kind == '"' {
+			except = append(except, x.text)
 		}
 	}
-	switch r.Op {
-	case syntax.OpEmptyMatch:
-		return text(""), 0, 0, nil
-	case syntax.OpNoMatch:
-		return alt(), 0, 0, nil
-	case syntax.OpLiteral:
-		if r.Flags&syntax.FoldCase != 0 {
-			return nil, 0, 0, fail(x, "flags in a pattern are not supported")
+	if len(except) > 0 {
+		d, err := only(except...).not(), error(nil)
+		if out != nil {
+			d, err = out.and(c.budget, d)
 		}
-		var b strings.Builder
-		for _, c := range r.Rune {
-			b.WriteString(encode(c))
+		if err != nil {
+			return nil, failAt(f.all[0], err)
 		}
-		return text(b.String()), len(r.Rune), len(r.Rune), nil
-	case syntax.OpCharClass:
-		var set []span
-		for i := 0; i < len(r.Rune); i += 2 {
-			set = append(set, span{r.Rune[i], r.Rune[i+1]})
-		}
-		return char(tidy(set), true), 1, 1, nil
-	case syntax.OpAnyCharNotNL: // ECMAScript leaves out three more
-		return char(complement(tidy([]span{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}})), true), 1, 1, nil
-	case syntax.OpAnyChar:
-		return char([]span{{0, utf8.MaxRune}}, true), 1, 1, nil
-	case syntax.OpCapture:
-		return regular(x, r.Sub[0])
-	case syntax.OpStar:
-		times(0, unbounded)
-		return e, lo, hi, err
-	case syntax.OpPlus:
-		times(1, unbounded)
-		return e, lo, hi, err
-	case syntax.OpQuest:
-		times(0, 1)
-		return e, lo, hi, err
-	case syntax.OpRepeat:
-		most := r.Max
-		if most < 0 {
-			most = unbounded
-		}
-		times(r.Min, most)
-		return e, lo, hi, err
-	case syntax.OpConcat:
-		list, low, high := subs()
-		for i := range low {
-			lo, hi = lo+low[i], add(hi, high[i])
-		}
-		return seq(list...), lo, hi, err
-	case syntax.OpAlternate:
-		list, low, high := subs()
-		lo = unbounded
-		for i := range low {
-			lo, hi = min(lo, low[i]), max(hi, high[i])
-		}
-		return alt(list...), lo, hi, err
+		out = d
 	}
-	return nil, 0, 0, fail(x, "%s is not supported inside a pattern", r)
+	if out == nil {
+		out = everything()
+	}
+	least, most := f.length()
+	if shortest, longest := out.length(); least > shortest || most < longest {
+		d, err := lengths(least, most)
+		if err == nil {
+			out, err = out.and(c.budget, d)
+		}
+		if err != nil {
+			return nil, failAt(f.all[0], err)
+		}
+	}
+	return out, nil
+}
+
+// failAt adds a place to an error that has none.
+func failAt(v *value, err error) error {
+	switch err.(type) {
+	case *Error, *LimitError:
+		return err
+	}
+	return fail(v, "%v", err)
+}
+
+// condition returns the set of the strings that satisfy a pattern or a format.
+func (c *compiler) condition(s condition) (*dfa, error) {
+	key := s.keyword + " " + s.x.text
+	d := c.sets[key]
+	if d == nil {
+		source := s.x.text
+		if s.keyword == "format" {
+			source = formats[source].pattern
+		}
+		var err error
+		if d, err = matching(c.budget, source); err != nil {
+			return nil, err
+		}
+		c.sets[key] = d
+	}
+	if s.not {
+		d = d.not()
+	}
+	return d, nil
+}
+
+// length returns the least and the largest number of characters of the strings of a set
+// that is trimmed.
+func (d *dfa) length() (shortest, longest int) {
+	const unknown = -1
+	least := make([]int, len(d.states))
+	for i := range least {
+		least[i] = unbounded
+	}
+	todo := []int32{0}
+	shortest, least[0] = unbounded, 0
+	for ; len(todo) > 0; todo = todo[1:] {
+		at := todo[0]
+		if d.states[at].accepts {
+			shortest = min(shortest, least[at])
+		}
+		for _, e := range d.states[at].edges {
+			if least[e.to] == unbounded {
+				least[e.to] = least[at] + 1
+				todo = append(todo, e.to)
+			}
+		}
+	}
+	most := make([]int, len(d.states))
+	open := make([]bool, len(d.states))
+	for i := range most {
+		most[i] = unknown
+	}
+	var visit func(at int32) int
+	visit = func(at int32) int {
+		if open[at] {
+			return unbounded
+		}
+		if most[at] != unknown {
+			return most[at]
+		}
+		open[at] = true
+		n := 0
+		for _, e := range d.states[at].edges {
+			n = max(n, add(visit(e.to), 1))
+		}
+		open[at], most[at] = false, n
+		return n
+	}
+	return shortest, visit(0)
+}
+
+// emit returns the expression of the strings of a set and what follows them, as they stand
+// inside a JSON string, or as they are. Each state is a rule, unless one edge alone leads
+// there.
+func (c *compiler) emit(d *dfa, quoted bool, end *expr) *expr {
+	const (
+		few  = 128 // states, up to which the rules of sets of characters are not shared
+		deep = 24  // expressions in expressions
+	)
+	into := make([]int, len(d.states))
+	for _, s := range d.states {
+		for _, e := range s.edges {
+			into[e.to]++
+		}
+	}
+	rules := make([]int, len(d.states))
+	var rule func(at int32) int
+	chars := func(set []span) *expr {
+		if !quoted {
+			return &expr{op: opClass, class: set}
+		}
+		if len(d.states) > few && (len(set) > 4 || set[len(set)-1].hi >= utf8.RuneSelf) {
+			return c.chars(set)
+		}
+		return char(set, true)
+	}
+	var body func(at int32, depth int) *expr
+	body = func(at int32, depth int) *expr {
+		s := &d.states[at]
+		out := alt()
+		for i, e := range s.edges {
+			if slices.ContainsFunc(s.edges[:i], func(f dfaEdge) bool { return f.to == e.to }) {
+				continue
+			}
+			var set []span
+			for _, f := range s.edges[i:] {
+				if f.to == e.to {
+					set = append(set, f.span)
+				}
+			}
+			next := (*expr)(nil)
+			if into[e.to] == len(set) && e.to != 0 && depth < deep {
+				next = body(e.to, depth+1)
+			} else {
+				next = ref(rule(e.to))
+			}
+			out.subs = append(out.subs, seq(chars(set), next))
+		}
+		if s.accepts {
+			if end == nil {
+				out.subs = append(out.subs, text(""))
+			} else {
+				out.subs = append(out.subs, end)
+			}
+		}
+		if len(out.subs) == 1 {
+			return out.subs[0]
+		}
+		return out
+	}
+	var todo []int32
+	rule = func(at int32) int {
+		if rules[at] == 0 {
+			rules[at] = c.add("chars")
+			todo = append(todo, at)
+		}
+		return rules[at]
+	}
+	start := ref(rule(0))
+	for i := 0; i < len(todo); i++ {
+		c.g.rules[rules[todo[i]]].body = body(todo[i], 0)
+	}
+	return start
+}
+
+// chars returns the rule of one character of a set.
+func (c *compiler) chars(set []span) *expr {
+	var key []byte
+	for _, s := range set {
+		key = appendInt(appendInt(key, s.lo), s.hi)
+	}
+	name := "chars " + string(key)
+	if r, ok := c.fixed[name]; ok {
+		return ref(r)
+	}
+	e := c.define("char", char(set, true))
+	c.fixed[name] = e.rule
+	return e
+}
+
+// expr adds what reads an expression, whose references do not lead to themselves, and then
+// goes on at a node.
+func (n *nfa) expr(e *expr, next int32) (int32, error) {
+	switch e.op {
+	case opText:
+		for _, r := range slices.Backward([]rune(e.text)) {
+			var err error
+			if next, err = n.add(nfaNode{set: []span{{r, r}}, to: next}); err != nil {
+				return 0, err
+			}
+		}
+		return next, nil
+	case opClass:
+		return n.add(nfaNode{set: e.class, to: next})
+	case opSeq:
+		for _, s := range slices.Backward(e.subs) {
+			var err error
+			if next, err = n.expr(s, next); err != nil {
+				return 0, err
+			}
+		}
+		return next, nil
+	case opAlt:
+		var both []int32
+		for _, s := range e.subs {
+			to, err := n.expr(s, next)
+			if err != nil {
+				return 0, err
+			}
+			both = append(both, to)
+		}
+		return n.add(nfaNode{both: both})
+	case opRepeat:
+		end := next
+		for i := e.most; i > 0; i-- {
+			to, err := n.expr(e.subs[0], end)
+			if err == nil && i > e.least {
+				to, err = n.add(nfaNode{both: []int32{next, to}})
+			}
+			if err != nil {
+				return 0, err
+			}
+			end = to
+		}
+		return end, nil
+	}
+	panic("grammar: numerals have no rules") // see number.go
 }

@@ -80,8 +80,8 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d schemas supported; %d valid instances accepted, %d not, %d invalid ones rejected", supported, len(groups), valid, narrow, invalid)
-	if supported < 100 {
-		t.Errorf("%d schemas are supported, want 100 or more", supported)
+	if supported < 283 {
+		t.Errorf("%d schemas are supported, want 283 or more", supported)
 	}
 }
 
@@ -91,6 +91,14 @@ var narrower = map[string]bool{
 	"const, const with -2.0 matches integer and float types": true,
 	"enum, enum with [0] does not match [false]":             true,
 	"enum, enum with [1] does not match [true]":              true,
+	// Members in the order of the schema, which here is not that in which names appear.
+	"dependentSchemas, single dependency": true,
+	// What a second alternative would evaluate, if that held, too.
+	"unevaluatedItems, unevaluatedItems with nested items":                                           true,
+	"unevaluatedItems, unevaluatedItems can see annotations from if without then and else":           true,
+	"unevaluatedProperties, unevaluatedProperties with anyOf":                                        true,
+	"unevaluatedProperties, unevaluatedProperties + ref inside allOf / oneOf":                        true,
+	"unevaluatedProperties, unevaluatedProperties can see annotations from if without then and else": true,
 }
 
 // propertyOrder returns the order in which names first appear in a schema.

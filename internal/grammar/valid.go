@@ -1,15 +1,14 @@
 package grammar
 
 import (
-	"math/big"
-	"regexp"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
-// valid reports whether a value satisfies a schema, to choose among the values
-// of enum and const. References and alternatives of the schema itself are left
-// to [compiler.ways] at depth 0, which has split them.
+// valid reports whether a value satisfies a schema, to choose among the values of enum and
+// const, and among names. At depth 0 the keywords that join schemas are left to
+// [compiler.ways], which has split them.
 func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 	if v.kind != '{' {
 		return v.kind == 't', nil
@@ -23,66 +22,221 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 	if err := supported(v); err != nil {
 		return false, err
 	}
+	if v.refuses {
+		ok, err := c.valid(x, c.make(v, v.keys[0], v.list[0]), depth+1)
+		return !ok, err
+	}
 	f := &flat{all: []*value{v}, types: tAll, least: map[string]int{}, most: map[string]int{}}
 	for i, k := range v.keys {
 		if err := f.keyword(v, k, v.list[i]); err != nil {
 			return false, err
 		}
-		if depth == 0 {
+	}
+	if f.types&typeOf(x) == 0 || f.fixed && !slices.ContainsFunc(f.enum, x.equal) || !f.lengths(x) {
+		return false, nil
+	}
+	for i, k := range v.keys {
+		if depth == 0 && joins[k] {
 			continue
 		}
-		if ok, err := c.validParts(x, k, v.list[i], depth); !ok || err != nil {
+		if ok, err := c.validBy(x, v, k, v.list[i], depth+1); !ok || err != nil {
 			return false, err
 		}
 	}
-	if f.types&typeOf(x) == 0 || f.fixed && !slices.ContainsFunc(f.enum, x.equal) {
-		return false, nil
-	}
-	if !f.lengths(x) {
-		return false, nil
-	}
 	switch x.kind {
 	case '0':
-		r, _ := x.number()
-		low, high := f.low, f.high
-		return (low == nil || r.Cmp(low) > 0 || r.Cmp(low) == 0 && !f.above) && (high == nil || r.Cmp(high) < 0 || r.Cmp(high) == 0 && !f.below), nil
+		return f.within(x)
 	case '"':
-		if f.pattern != nil {
-			re, err := regexp.Compile(f.pattern.text)
-			if err != nil {
-				return false, fail(f.pattern, "%v", err)
-			}
-			if !re.MatchString(x.text) {
-				return false, nil
+		for _, s := range f.strings {
+			if ok, err := c.validText(s, x); !ok || err != nil {
+				return false, err
 			}
 		}
-		if f.format != nil {
-			return formatted(f.format.text, x)
+	}
+	return true, nil
+}
+
+// joins are the keywords that [compiler.waysBy] splits.
+var joins = map[string]bool{
+	"$ref": true, "$dynamicRef": true, "$recursiveRef": true, "allOf": true, "anyOf": true, "oneOf": true, "not": true, "if": true,
+	"dependencies": true, "dependentRequired": true, "dependentSchemas": true, "extends": true, "unevaluatedProperties": true, "unevaluatedItems": true,
+}
+
+// within reports whether a number is within f's bounds and steps.
+func (f *flat) within(x *value) (bool, error) {
+	r, _ := x.number()
+	for _, s := range f.steps {
+		m, _ := s.x.number()
+		if !m.Quo(r, m).IsInt() {
+			return false, nil
 		}
+	}
+	low, high := f.low, f.high
+	return (low == nil || r.Cmp(low) > 0 || r.Cmp(low) == 0 && !f.above) && (high == nil || r.Cmp(high) < 0 || r.Cmp(high) == 0 && !f.below), nil
+}
+
+// validText reports whether a string satisfies a pattern or a format.
+func (c *compiler) validText(s condition, x *value) (bool, error) {
+	d, err := c.condition(condition{s.keyword, s.x, false})
+	if err != nil {
+		return false, failAt(s.x, err)
+	}
+	ok := d.has(x.text)
+	if !ok && c.refused > 0 && s.keyword == "format" && !formats[s.x.text].exact {
+		return false, fail(s.x, "whether a value is refused because of this format is not supported")
+	}
+	return ok, nil
+}
+
+// validBy reports whether a value satisfies a keyword that has schemas.
+func (c *compiler) validBy(x, v *value, k string, s *value, depth int) (bool, error) {
+	switch k {
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		to, err := c.resolve(s)
+		if err != nil {
+			return false, err
+		}
+		return c.valid(x, to, depth)
+	case "allOf", "anyOf", "oneOf", "extends":
+		list, err := schemas(s, k == "extends")
+		if err != nil {
+			return false, err
+		}
+		n, err := c.count(x, list, k == "oneOf", depth)
+		switch k {
+		case "allOf", "extends":
+			return n == len(list), err
+		case "oneOf":
+			return n == 1, err
+		}
+		return n > 0, err
+	case "not":
+		n, err := c.count(x, []*value{s}, true, depth)
+		return n == 0, err
+	case "if":
+		n, err := c.count(x, []*value{s}, true, depth)
+		then := v.under["then"]
+		if n == 0 {
+			then = v.under["else"]
+		}
+		if err != nil || then == nil {
+			return err == nil, err
+		}
+		return c.valid(x, then, depth)
+	}
+	switch x.kind {
 	case '{':
-		for _, name := range f.required {
-			if x.under[name] == nil {
-				return false, nil
-			}
-		}
-		for i, name := range x.keys {
-			all, _ := f.property(name)
-			for _, s := range all {
-				if ok, err := c.valid(x.list[i], s, depth+1); !ok || err != nil {
-					return false, err
-				}
-			}
-		}
+		return c.validMembers(x, v, k, s, depth)
 	case '[':
-		for i, item := range x.list {
-			if s := itemOf(v, i); s != nil {
-				if ok, err := c.valid(item, s, depth+1); !ok || err != nil {
+		return c.validItems(x, v, k, s, depth)
+	}
+	return true, nil
+}
+
+// count returns how many schemas a value satisfies; refused says that it matters which it
+// does not.
+func (c *compiler) count(x *value, list []*value, refused bool, depth int) (n int, err error) {
+	if refused {
+		c.refused++
+		defer func() { c.refused-- }()
+	}
+	for _, s := range list {
+		ok, err := c.valid(x, s, depth)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (c *compiler) validMembers(x, v *value, k string, s *value, depth int) (bool, error) {
+	switch k {
+	case "required":
+		return !slices.ContainsFunc(s.list, func(n *value) bool { return x.under[n.text] == nil }), nil
+	case "dependencies", "dependentRequired", "dependentSchemas":
+		for i, name := range s.keys {
+			if x.under[name] == nil {
+				continue
+			}
+			if ok, err := c.valid(x, c.required(s.list[i]), depth); !ok || err != nil {
+				return false, err
+			}
+		}
+	case "propertyNames":
+		for _, name := range x.keys {
+			if ok, err := c.validName(name, s, depth); !ok || err != nil {
+				return false, err
+			}
+		}
+	case "properties", "patternProperties", "additionalProperties":
+		for i, name := range x.keys {
+			all, err := c.property(v, name)
+			if err != nil {
+				return false, err
+			}
+			for _, one := range all {
+				if ok, err := c.valid(x.list[i], one, depth); !ok || err != nil {
 					return false, err
 				}
 			}
 		}
 	}
 	return true, nil
+}
+
+// validName reports whether the name of a member satisfies a schema.
+func (c *compiler) validName(name string, s *value, depth int) (bool, error) {
+	return c.valid(&value{kind: '"', text: name}, s, depth)
+}
+
+func (c *compiler) validItems(x, v *value, k string, s *value, depth int) (bool, error) {
+	switch k {
+	case "items", "prefixItems", "additionalItems":
+		for i, item := range x.list {
+			if one := itemOf(v, i); one != nil {
+				if ok, err := c.valid(item, one, depth); !ok || err != nil {
+					return false, err
+				}
+			}
+		}
+	case "uniqueItems":
+		for i, item := range x.list {
+			if s.kind == 't' && slices.ContainsFunc(x.list[:i], item.equal) {
+				return false, nil
+			}
+		}
+	case "contains":
+		n := 0
+		for _, item := range x.list {
+			one, err := c.count(item, []*value{s}, true, depth)
+			if err != nil {
+				return false, err
+			}
+			n += one
+		}
+		least, most, err := containing(v)
+		return n >= least && n <= most, err
+	}
+	return true, nil
+}
+
+// containing returns the bounds of the items that a schema's contains is about.
+func containing(v *value) (least, most int, err error) {
+	least, most = 1, unbounded
+	if x := v.under["minContains"]; x != nil {
+		if least, err = count(x); err != nil {
+			return 0, 0, err
+		}
+	}
+	if x := v.under["maxContains"]; x != nil {
+		if most, err = count(x); err != nil {
+			return 0, 0, err
+		}
+	}
+	return least, most, nil
 }
 
 // lengths checks the bounds of length.
@@ -100,50 +254,6 @@ func (f *flat) lengths(x *value) bool {
 	}
 	most, bounded := f.most[what]
 	return n >= f.least[what] && (!bounded || n <= most)
-}
-
-// validParts checks the references and alternatives of a schema.
-func (c *compiler) validParts(x *value, k string, list *value, depth int) (bool, error) {
-	switch k {
-	case "$ref":
-		to, err := c.resolve(list)
-		if err != nil {
-			return false, err
-		}
-		return c.valid(x, to, depth+1)
-	case "allOf", "anyOf", "oneOf":
-		n := 0
-		for _, s := range list.list {
-			ok, err := c.valid(x, s, depth+1)
-			if err != nil {
-				return false, err
-			}
-			if ok {
-				n++
-			}
-		}
-		switch k {
-		case "allOf":
-			return n == len(list.list), nil
-		case "oneOf":
-			return n == 1, nil
-		}
-		return n > 0, nil
-	}
-	return true, nil
-}
-
-// formatted reports whether a string has a format, as this package writes it.
-func formatted(format string, x *value) (bool, error) {
-	g, err := Parse(nil, fixedRules[format])
-	if err != nil {
-		return false, err
-	}
-	a, err := NewVocabulary(oneByte(), nil, false).Compile(nil, g)
-	if err != nil {
-		return false, err
-	}
-	return a.Accepts(string(x.compact(nil)))
 }
 
 // oneByte is a vocabulary of all bytes.
@@ -174,100 +284,11 @@ func typeOf(x *value) types {
 	return tNumber
 }
 
-// exclusive makes sure that no value satisfies two alternatives of oneOf.
-func (c *compiler) exclusive(at, v *value, groups [][][]*value) error {
-	for i := range groups {
-		for j := range i {
-			for _, a := range groups[i] {
-				for _, b := range groups[j] {
-					apart, err := c.apart(append(slices.Clone(a), v), append(slices.Clone(b), v), 0)
-					if err != nil {
-						return err
-					}
-					if !apart {
-						return fail(at.list[i], "values of this alternative of oneOf may satisfy alternative %d too: use anyOf, or tell them apart by a type, a constant property or a range", j)
-					}
-				}
-			}
-		}
+// key returns what tells a conjunction from others.
+func key(all []*value) string {
+	var b []byte
+	for _, v := range all {
+		b = append(strconv.AppendInt(b, int64(v.id), 10), ' ')
 	}
-	return nil
-}
-
-// apart reports whether it is plain that no value satisfies both conjunctions of
-// flat schemas.
-func (c *compiler) apart(a, b []*value, depth int) (bool, error) {
-	f, err := c.merge(a)
-	if err != nil {
-		return false, err
-	}
-	g, err := c.merge(b)
-	if err != nil {
-		return false, err
-	}
-	both, err := c.merge(append(slices.Clone(a), b...))
-	if err != nil {
-		return false, err
-	}
-	if both.fixed {
-		return len(both.enum) == 0, nil
-	}
-	set := both.types
-	if cross(both.low, both.high, both.above || both.below) {
-		set &^= tInteger | tNumber
-	}
-	for what, t := range lengthOf {
-		if most, ok := both.most[what]; ok && most < both.least[what] {
-			set &^= t
-		}
-	}
-	if set&^tObject != 0 {
-		return false, nil
-	}
-	if set == 0 {
-		return true, nil
-	}
-	for _, name := range both.required {
-		x, _ := f.property(name)
-		y, _ := g.property(name)
-		if impossible(x) || impossible(y) {
-			return true, nil
-		}
-		if depth >= 4 {
-			continue
-		}
-		p, err := c.ways(x)
-		if err != nil {
-			return false, err
-		}
-		q, err := c.ways(y)
-		if err != nil {
-			return false, err
-		}
-		all := true
-		for _, s := range p {
-			for _, t := range q {
-				one, err := c.apart(s, t, depth+1)
-				if err != nil {
-					return false, err
-				}
-				all = all && one
-			}
-		}
-		if all {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// lengthOf names the types that have bounds of length.
-var lengthOf = map[string]types{"Length": tString, "Items": tArray, "Properties": tObject}
-
-func cross(low, high *big.Rat, open bool) bool {
-	if low == nil || high == nil {
-		return false
-	}
-	cmp := low.Cmp(high)
-	return cmp > 0 || cmp == 0 && open
+	return string(b)
 }
