@@ -32,6 +32,8 @@ type Options struct {
 	Sampling  Sampling
 	Stop      []string // texts that end the answer; they are not part of it
 	IgnoreEnd bool     // go on past the tokens with which the model ends
+	StopIDs   []int32  // further tokens that end the answer; they are not part of it
+	MinTokens int      // before so many none of the tokens comes that end an answer, unless a schema or a grammar leaves no other
 	// ID names the request for [Model.Why] and [Model.Requests]. "" = one is made.
 	ID string
 	// Priority, from -100 to 100, is for when requests wait: those with more are
@@ -189,8 +191,23 @@ func (m *Model) prepare(ctx context.Context, ids []int32, images []sched.Image, 
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
 	}
+	if len(o.StopIDs) > 0 {
+		r.Stop = slices.Concat(r.Stop, o.StopIDs)
+	}
 	if r.Constrain, err = m.constrain(ctx, o); err != nil {
 		return r, publish(err)
+	}
+	if o.MinTokens < 0 {
+		return r, &ConfigError{"MinTokens", o.MinTokens, "0 or more"}
+	}
+	if beside := r.Constrain; o.MinTokens > 0 && len(r.Stop) > 0 {
+		r.Constrain = func() sample.Constraint {
+			var c sample.Constraint
+			if beside != nil {
+				c = beside()
+			}
+			return sample.AtLeast(o.MinTokens, r.Stop, m.Vocab(), c)
+		}
 	}
 	return r, m.adapt(&r, o.Adapter, o.AdapterScale)
 }

@@ -170,6 +170,8 @@ type receipt struct {
 	Grammar    string            `json:"grammar,omitempty"`
 	MaxTokens  int               `json:"max_tokens"`
 	IgnoreEnd  bool              `json:"ignore_eos,omitempty"`
+	StopIDs    []int32           `json:"stop_token_ids,omitempty"`
+	MinTokens  int               `json:"min_tokens,omitempty"`
 	Answer     []int32           `json:"answer"`
 	Finish     string            `json:"finish"`
 	Cut        bool              `json:"cut,omitempty"` // it ended by a stop text, or after a call
@@ -181,6 +183,8 @@ type sampled struct {
 	TopP        float32          `json:"top_p,omitempty"`
 	MinP        float32          `json:"min_p,omitempty"`
 	Typical     float32          `json:"typical_p,omitempty"`
+	XTC         float32          `json:"xtc_probability,omitempty"`
+	XTCFrom     float32          `json:"xtc_threshold,omitempty"`
 	Repeat      float32          `json:"repeat_penalty,omitempty"`
 	Frequency   float32          `json:"frequency_penalty,omitempty"`
 	Presence    float32          `json:"presence_penalty,omitempty"`
@@ -195,7 +199,7 @@ type sampled struct {
 
 func newSampled(s *Sampling) sampled {
 	out := sampled{
-		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical, Repeat: s.RepeatPenalty, Frequency: s.FrequencyPenalty, Presence: s.PresencePenalty,
+		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical, XTC: s.XTCProbability, XTCFrom: s.XTCThreshold, Repeat: s.RepeatPenalty, Frequency: s.FrequencyPenalty, Presence: s.PresencePenalty,
 		TopK: s.TopK, RepeatLast: s.RepeatLast, Seed: s.Seed, Order: s.Order,
 	}
 	if s.DRY.Multiplier != 0 {
@@ -216,7 +220,7 @@ func newSampled(s *Sampling) sampled {
 // sampling is the inverse of newSampled.
 func (s *sampled) sampling() (out Sampling, err error) {
 	out = Sampling{
-		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical, RepeatPenalty: s.Repeat, FrequencyPenalty: s.Frequency, PresencePenalty: s.Presence,
+		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical, XTCProbability: s.XTC, XTCThreshold: s.XTCFrom, RepeatPenalty: s.Repeat, FrequencyPenalty: s.Frequency, PresencePenalty: s.Presence,
 		TopK: s.TopK, RepeatLast: s.RepeatLast, Seed: s.Seed, Order: s.Order,
 	}
 	if s.DRY != nil {
@@ -282,7 +286,7 @@ func (m *Model) receipt(ctx context.Context, q *sched.Request, o *Options, answe
 	if o.Receipt == "ids" {
 		r.Prompt = q.Prompt
 	}
-	r.Schema, r.Grammar, r.MaxTokens, r.IgnoreEnd = o.Schema, o.Grammar, q.MaxTokens, o.IgnoreEnd
+	r.Schema, r.Grammar, r.MaxTokens, r.IgnoreEnd, r.StopIDs, r.MinTokens = o.Schema, o.Grammar, q.MaxTokens, o.IgnoreEnd, o.StopIDs, o.MinTokens
 	if r.Answer, r.Finish, r.Cut = answer, string(finish), cut; answer == nil {
 		r.Answer = []int32{}
 	}
@@ -343,7 +347,7 @@ func (m *Model) Verify(ctx context.Context, raw json.RawMessage, prompt []int32)
 	case hashOf(prompt) != r.Hash:
 		return 0, 0, fmt.Errorf("%w: the request's prompt is another", ErrReceipt)
 	}
-	o := Options{MaxTokens: r.MaxTokens, Schema: r.Schema, Grammar: r.Grammar, IgnoreEnd: r.IgnoreEnd, Adapter: r.Adapter, AdapterScale: r.Scale}
+	o := Options{MaxTokens: r.MaxTokens, Schema: r.Schema, Grammar: r.Grammar, IgnoreEnd: r.IgnoreEnd, StopIDs: r.StopIDs, MinTokens: r.MinTokens, Adapter: r.Adapter, AdapterScale: r.Scale}
 	if o.Sampling, err = r.Sampling.sampling(); err != nil {
 		return 0, 0, err
 	}

@@ -35,6 +35,11 @@ type Sampling struct {
 	// Typical keeps the tokens whose surprise is nearest to the expected one, up to
 	// this total probability (locally typical sampling). 0 or 1 is off.
 	Typical float32
+	// XTCProbability is how often, of the tokens as probable as XTCThreshold or more, all but
+	// the least probable are left out ("exclude top choices"). 0, and a threshold of 0 or above
+	// 0.5, are off.
+	XTCProbability float32
+	XTCThreshold   float32
 	// RepeatPenalty divides positive logits of recent tokens and multiplies
 	// negative ones. 0 or 1 is off.
 	RepeatPenalty float32
@@ -91,7 +96,7 @@ func (s Sampling) Validate() error { return publish(s.internal().Validate()) }
 
 func newSampling(p sample.Params) Sampling {
 	return Sampling{
-		Temperature: p.Temperature, TopP: p.TopP, MinP: p.MinP, Typical: p.Typical,
+		Temperature: p.Temperature, TopP: p.TopP, MinP: p.MinP, Typical: p.Typical, XTCProbability: p.XTCProbability, XTCThreshold: p.XTCThreshold,
 		RepeatPenalty: p.RepeatPenalty, FrequencyPenalty: p.FrequencyPenalty, PresencePenalty: p.PresencePenalty,
 		TopK: p.TopK, RepeatLast: p.RepeatLast, DRY: DRY(p.DRY), Mirostat: Mirostat(p.Mirostat),
 		LogitBias: p.LogitBias, Seed: p.Seed, Order: newOrder(p.Order), LogProbs: p.LogProbs,
@@ -100,7 +105,7 @@ func newSampling(p sample.Params) Sampling {
 
 func (s *Sampling) internal() sample.Params {
 	return sample.Params{
-		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical,
+		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical, XTCProbability: s.XTCProbability, XTCThreshold: s.XTCThreshold,
 		RepeatPenalty: s.RepeatPenalty, FrequencyPenalty: s.FrequencyPenalty, PresencePenalty: s.PresencePenalty,
 		TopK: s.TopK, RepeatLast: s.RepeatLast, DRY: sample.DRY(s.DRY), Mirostat: sample.Mirostat(s.Mirostat),
 		LogitBias: s.LogitBias, Seed: s.Seed, LogProbs: s.LogProbs,
@@ -121,6 +126,7 @@ const (
 	StageTopP                     // TopP
 	StageMinP                     // MinP
 	StageTemperature              // Temperature
+	StageXTC                      // XTCProbability, XTCThreshold: before Temperature
 )
 
 // ParseStage reads the name of a stage: "penalties", "dry", "top-k",
@@ -200,6 +206,10 @@ func (m *Model) constrain(ctx context.Context, o *Options) (func() sample.Constr
 	}
 	return m.grammars.Constrain(ctx, m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
 }
+
+// RegexGrammar returns a grammar in GBNF, for [Options].Grammar, of the texts that a regular
+// expression of ECMA-262 matches whole.
+func RegexGrammar(pattern string) (string, error) { return text.Regex(pattern) }
 
 // checkDraft returns why the draft model of a configuration cannot draft for a model with
 // a text, which may have no tokenizer: its tokens are others.

@@ -35,12 +35,17 @@ func TestFieldsOfRequests(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{
-		"guided_json": `{}`, "guided_regex": `"a"`, "guided_choice": `["a"]`, "guided_grammar": `"a"`, "structured_outputs": `{}`, "min_tokens": `5`, "stop_token_ids": `[1]`,
-		"dry_multiplier": `0.5`, "xtc_probability": `0.5`, "mirostat": `2`, "mirostat_tau": `2`, "truncate_prompt_tokens": `5`,
+		"bad_words": `["a"]`, "top_n_sigma": `1`, "dynatemp_range": `0.5`, "mirostat": `2`, "mirostat_tau": `2`, "truncate_prompt_tokens": `5`,
+		"guided_json": `{"type":"king"}`, "guided_regex": `"("`, "guided_choice": `[]`, "guided_grammar": `"a"`, "structured_outputs.json": `5`, "samplers": `["x"]`, "xtc_probability": `2`, "min_tokens": `-1`,
 	} {
 		for path, body := range map[string]string{"/v1/chat/completions": chat, "/v1/responses": `{"input": "hi"`, "/v1/completions": `{"prompt": "hi"`} {
-			status, out := post(t, web.URL+path, fmt.Sprintf("%s, %q: %s}", body, name, value))
-			if status != 400 || !strings.Contains(out, `"param":"`+name+`"`) {
+			field, member, nested := strings.Cut(name, ".")
+			sent := value
+			if nested {
+				sent = fmt.Sprintf("{%q: %s}", member, value)
+			}
+			status, out := post(t, web.URL+path, fmt.Sprintf("%s, %q: %s}", body, field, sent))
+			if status != 400 || !strings.Contains(out, `"param":"`+field) {
 				t.Errorf("%s %s: %d %s", path, name, status, out)
 			}
 		}
@@ -120,7 +125,7 @@ func TestBodyMark(t *testing.T) {
 // What would change an answer and is not built in a dialect is refused there by its name.
 func TestUnbuilt(t *testing.T) {
 	_, web := newServer(t, Config{})
-	const all = "n best_of min_tokens stop_token_ids bad_words guided_json guided_choice structured_outputs json_schema dry_multiplier xtc_probability truncate_prompt_tokens length_penalty top_n_sigma "
+	const all = "n best_of bad_words allowed_token_ids truncate_prompt_tokens length_penalty top_n_sigma guided_decoding_backend "
 	bodies := map[string]string{
 		"/v1/chat/completions": `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]`, "/v1/completions": `{"max_tokens":1,"prompt":"hi"`, "/v1/responses": `{"max_output_tokens":1,"input":"hi"`,
 		"/v1/messages": `{"model":"default","max_tokens":1,"messages":[{"role":"user","content":"hi"}]`,

@@ -136,7 +136,7 @@ func TestLlamaServer(t *testing.T) {
 	if n := object(t, text)["content"]; status != 200 || len(fmt.Sprint(n)) != 2 {
 		t.Errorf("%d %s", status, text)
 	}
-	for _, wrong := range []string{`{"prompt":["a","b"]}`, `{"n_predict":4}`, `{"prompt":"a","samplers":["top_k"]}`, `{"prompt":"a","n_probs":3}`} {
+	for _, wrong := range []string{`{"prompt":["a","b"]}`, `{"n_predict":4}`, `{"prompt":"a","samplers":["top"]}`, `{"prompt":"a","n_probs":3}`} {
 		if status, text := post(t, web.URL+"/completion", wrong); status != 400 {
 			t.Errorf("%s: %d %s", wrong, status, text)
 		}

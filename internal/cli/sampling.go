@@ -17,9 +17,9 @@ import (
 
 // samplingHelp is part of the help of every command that generates.
 const samplingHelp = `Sampling stages run in this order: penalties (--repeat-penalty, --frequency-penalty,
---presence-penalty), dry, top-k, typical, top-p, min-p, temperature. --logit-bias applies before all of
-them; --samplers selects other stages or another order. --temp 0 takes the most likely token after
-penalties and dry, and --mirostat-tau replaces top-k, typical, top-p and min-p. Settings that are not
+--presence-penalty), dry, top-k, typical, top-p, min-p, xtc, temperature. --logit-bias applies before all
+of them; --samplers selects other stages or another order. --temp 0 takes the most likely token after
+penalties and dry, and --mirostat-tau replaces top-k, typical, top-p, min-p and xtc. Settings that are not
 given default to the recommendation in the model's files.`
 
 // samplingFlags are the flags of sampling. Flags that are not given keep the
@@ -36,6 +36,7 @@ func (s *samplingFlags) register(f *pflag.FlagSet) {
 	f.IntVarP(&s.opt.MaxTokens, "max-tokens", "n", 0, "maximum number of tokens to generate (0 = up to the context length)")
 	f.StringArrayVar(&s.opt.Stop, "stop", nil, "stop at this `TEXT` (may be repeated)")
 	f.BoolVar(&s.opt.IgnoreEnd, "ignore-eos", false, "continue past the end-of-text token")
+	f.IntVar(&s.opt.MinTokens, "min-tokens", 0, "let no token that ends the text come before so many others")
 	f.StringSliceVar(&s.order, "samplers", nil, "sampling stages to run, in order, separated by commas")
 	f.StringArrayVar(&s.bias, "logit-bias", nil, "`ID=VALUE` to add to a token's logit; -inf forbids the token (may be repeated)")
 	f.StringArrayVar(&s.breakers, "dry-breaker", nil, "`TEXT` that ends a repetition, instead of the defaults (may be repeated)")
@@ -46,6 +47,8 @@ func (s *samplingFlags) register(f *pflag.FlagSet) {
 	n.Float32Var(&p.TopP, "top-p", 0, "keep the smallest set of tokens with this total probability")
 	n.Float32Var(&p.MinP, "min-p", 0, "drop tokens below this fraction of the highest probability")
 	n.Float32Var(&p.Typical, "typical", 0, "keep the most typical tokens with this total probability")
+	n.Float32Var(&p.XTCProbability, "xtc-probability", 0, "how often all but the least probable of the tokens at --xtc-threshold are left out (0 = off)")
+	n.Float32Var(&p.XTCThreshold, "xtc-threshold", 0, "probability from which on --xtc-probability counts (0, or above 0.5 = off)")
 	n.Float32Var(&p.RepeatPenalty, "repeat-penalty", 0, "divide the logits of recent tokens by this (1 = off)")
 	n.Float32Var(&p.FrequencyPenalty, "frequency-penalty", 0, "subtract this from a token's logit for each recent occurrence")
 	n.Float32Var(&p.PresencePenalty, "presence-penalty", 0, "subtract this once from the logit of every recent token")

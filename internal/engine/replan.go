@@ -65,7 +65,7 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 	if !ok || !high || short.Tier != place.RAM || short.Floor >= p.need() {
 		return nil, err
 	}
-	if short.Floor > p.allowed(limit) && p.mapped() {
+	if short.Floor > limit && p.mapped() {
 		return nil, err
 	}
 	p.note("the limit is below the least that the model needs", err)

@@ -14,6 +14,7 @@ import (
 type Params struct {
 	// Probabilities and scales.
 	Temperature, TopP, MinP, Typical float32
+	XTCProbability, XTCThreshold     float32
 	// Penalties of recent tokens.
 	RepeatPenalty, FrequencyPenalty, PresencePenalty float32
 	// Counts of tokens.
@@ -66,6 +67,8 @@ func (p Params) Validate() error {
 	number("TopP", p.TopP, 0, 1, "0 to 1")
 	number("MinP", p.MinP, 0, 1, "0 to 1")
 	number("Typical", p.Typical, 0, 1, "0 to 1")
+	number("XTCProbability", p.XTCProbability, 0, 1, "0 to 1")
+	number("XTCThreshold", p.XTCThreshold, 0, 1, "0 to 1")
 	number("RepeatPenalty", p.RepeatPenalty, 0, inf, "0 or more")
 	number("FrequencyPenalty", p.FrequencyPenalty, -inf, inf, "a finite number")
 	number("PresencePenalty", p.PresencePenalty, -inf, inf, "a finite number")

@@ -18,6 +18,7 @@ const (
 	TopP                     // nucleus
 	MinP                     // relative to the most likely
 	Temperature              // flatter or sharper
+	XTC                      // without the most likely, at times
 )
 
 // A stageRule describes a stage: its name in flags and text, when it is enabled,
@@ -34,11 +35,14 @@ var stages = [...]stageRule{
 	Penalties: {"penalties", false, func(p *Params, _ int) bool {
 		return p.RepeatPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
 	}, (*Sampler).penalize},
-	DryStage:    {"dry", false, func(p *Params, _ int) bool { return p.DRY.Multiplier > 0 }, (*Sampler).dry},
-	TopK:        {"top-k", true, func(p *Params, vocab int) bool { return p.TopK > 0 && p.TopK < vocab }, (*Sampler).topK},
-	Typical:     {"typical", true, func(p *Params, _ int) bool { return p.Typical > 0 && p.Typical < 1 }, (*Sampler).typical},
-	TopP:        {"top-p", true, func(p *Params, _ int) bool { return p.TopP > 0 && p.TopP < 1 }, (*Sampler).topP},
-	MinP:        {"min-p", true, func(p *Params, _ int) bool { return p.MinP > 0 }, (*Sampler).minP},
+	DryStage: {"dry", false, func(p *Params, _ int) bool { return p.DRY.Multiplier > 0 }, (*Sampler).dry},
+	TopK:     {"top-k", true, func(p *Params, vocab int) bool { return p.TopK > 0 && p.TopK < vocab }, (*Sampler).topK},
+	Typical:  {"typical", true, func(p *Params, _ int) bool { return p.Typical > 0 && p.Typical < 1 }, (*Sampler).typical},
+	TopP:     {"top-p", true, func(p *Params, _ int) bool { return p.TopP > 0 && p.TopP < 1 }, (*Sampler).topP},
+	MinP:     {"min-p", true, func(p *Params, _ int) bool { return p.MinP > 0 }, (*Sampler).minP},
+	XTC: {"xtc", true, func(p *Params, _ int) bool {
+		return p.XTCProbability > 0 && p.XTCThreshold > 0 && p.XTCThreshold <= 0.5
+	}, (*Sampler).xtc},
 	Temperature: {"temperature", false, func(p *Params, _ int) bool { return p.Temperature != 1 }, (*Sampler).temperature},
 }
 
@@ -46,7 +50,7 @@ var stages = [...]stageRule{
 // logits; top-k comes before stages that sum probabilities, which it makes
 // cheap; temperature is last, so that it does not change what is kept.
 func DefaultOrder() []Stage {
-	return []Stage{Penalties, DryStage, TopK, Typical, TopP, MinP, Temperature}
+	return []Stage{Penalties, DryStage, TopK, Typical, TopP, MinP, XTC, Temperature}
 }
 
 func (s Stage) String() string {

@@ -97,7 +97,7 @@ func TestStageText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `["penalties","dry","top-k","typical","top-p","min-p","temperature"]`; string(text) != want {
+	if want := `["penalties","dry","top-k","typical","top-p","min-p","xtc","temperature"]`; string(text) != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
 	var back []Stage

@@ -29,6 +29,15 @@ func (e *GrammarError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the compiler.
 func (e *GrammarError) Unwrap() error { return e.Err }
 
+// Regex returns a grammar in GBNF of the texts that a regular expression matches whole.
+func Regex(pattern string) (string, error) {
+	g, err := grammar.FromRegex(grammar.NewBudget(context.Background(), grammar.CompileTime), pattern)
+	if err != nil {
+		return "", err
+	}
+	return g.String(), nil
+}
+
 // Grammars keeps what the schemas and grammars of a model were compiled to, those
 // used last first. The zero value is ready; it is safe for concurrent use.
 type Grammars struct {

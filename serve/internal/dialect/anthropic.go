@@ -48,6 +48,10 @@ func readAnthropic(r *host.Request, then func(*anthropicRequest)) (*anthropicReq
 		l.Release()
 		return nil, nil, c, err
 	}
+	if err := in.extras.into(&c.Options, l.Model, ""); err != nil {
+		l.Release()
+		return nil, nil, c, err
+	}
 	c.Messages = l.Settle(c.Messages)
 	return in, l, c, nil
 }

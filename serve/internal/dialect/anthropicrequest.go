@@ -36,7 +36,7 @@ type anthropicRequest struct {
 	Diagnostics       json.RawMessage `json:"diagnostics"`
 	InferenceGeo      json.RawMessage `json:"inference_geo"`
 	Speed             json.RawMessage `json:"speed"`
-	host.Unbuilt
+	extras
 }
 
 type anthropicMessage struct {

@@ -60,9 +60,10 @@ max_tokens            chat MaxTokens, complete MaxTokens, respond MaxTokens, ant
 num_predict           chat, complete, respond, anthropic, ollama, options MaxTokens
 top_logprobs          chat, complete, respond, anthropic, ollama, options
 n                     chat, complete, respond, anthropic refused, ollama refused, options refused
-min_tokens            chat refused, complete refused, respond refused, anthropic refused, ollama refused, options refused
-guided_json           chat refused, complete refused, respond refused, anthropic refused, ollama refused, options refused
-dry_multiplier        chat refused, complete refused, respond refused, anthropic refused, ollama refused, options refused
+min_tokens            chat MinTokens, complete MinTokens, respond MinTokens, anthropic MinTokens, ollama refused, options MinTokens
+guided_json           chat, complete, respond, anthropic, ollama refused, options
+dry_multiplier        chat DRY.Multiplier, complete DRY.Multiplier, respond DRY.Multiplier, anthropic DRY.Multiplier, ollama refused, options DRY.Multiplier
+bad_words             chat refused, complete refused, respond refused, anthropic refused, ollama refused, options refused
 `
 	bodies := []struct {
 		name, form string

@@ -145,7 +145,6 @@ type llamaRequest struct {
 	openaiAsk
 	Prompt  prompts         `json:"prompt"`
 	Predict *int            `json:"n_predict"` // less than 0 = as many as there is room for
-	Schema  json.RawMessage `json:"json_schema"`
 	Probs   int             `json:"n_probs"`
 
 	// Read and ignored: what llama-server keeps is kept here without being asked.
@@ -211,7 +210,6 @@ func llamaComplete(_ http.ResponseWriter, r *host.Request) error {
 	if p.Options, err = in.options(l.Model, &in, 0); err != nil {
 		return err
 	}
-	p.Options.Schema = in.Schema
 	whole := llamaPiece{Tokens: []int32{}}
 	for t, err := range r.Generate(l, p) {
 		if err != nil {

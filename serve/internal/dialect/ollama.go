@@ -60,6 +60,9 @@ func ollamaChat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := in.Options.extras.into(&c.Options, a.lease.Model, "options."); err != nil {
+		return err
+	}
 	c.Messages = a.lease.Settle(c.Messages)
 	return a.answer(r, &in.ollamaCommon, r.Chat(a.lease, c))
 }
@@ -87,8 +90,14 @@ func ollamaGenerate(_ http.ResponseWriter, r *host.Request) error {
 	case err != nil:
 		return err
 	case c != nil:
+		if err := in.Options.extras.into(&c.Options, a.lease.Model, "options."); err != nil {
+			return err
+		}
 		c.Messages = a.lease.Settle(c.Messages)
 		return a.answer(r, &in.ollamaCommon, r.Chat(a.lease, *c))
+	}
+	if err := in.Options.extras.into(&p.Options, a.lease.Model, "options."); err != nil {
+		return err
 	}
 	return a.answer(r, &in.ollamaCommon, r.Generate(a.lease, *p))
 }

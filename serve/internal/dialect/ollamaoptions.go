@@ -45,7 +45,7 @@ type ollamaOptions struct {
 	VocabOnly       json.RawMessage `json:"vocab_only"`
 	EmbeddingOnly   json.RawMessage `json:"embedding_only"`
 	PenalizeNewline json.RawMessage `json:"penalize_newline"`
-	host.Unbuilt
+	extras
 }
 
 // ollamaLimits is what a request may ask of a model.

@@ -55,7 +55,7 @@ type openaiAsk struct {
 	ServiceTier      json.RawMessage `json:"service_tier"`
 	SafetyIdentifier json.RawMessage `json:"safety_identifier"`
 	PromptCacheKey   json.RawMessage `json:"prompt_cache_key"`
-	host.Unbuilt
+	extras
 }
 
 // texts are a text or several.
@@ -114,6 +114,9 @@ func (a *openaiAsk) options(m *atenia.Model, body any, logProbs int) (atenia.Opt
 		return o, err
 	}
 	if o.Sampling.LogitBias, err = a.bias(m.Vocab()); err != nil {
+		return o, err
+	}
+	if err := a.extras.into(&o, m, ""); err != nil {
 		return o, err
 	}
 	return o, o.Sampling.Validate()

@@ -244,6 +244,10 @@ func (c toolChoice) into(to *atenia.Conversation, fs []openaiFunction, server fu
 type responseFormat struct {
 	Type   string          `json:"type"`
 	Schema *responseSchema `json:"json_schema"`
+	// Of the types "grammar" and "regex", which other servers have.
+	Grammar string `json:"grammar"`
+	Regex   string `json:"regex"`
+	Pattern string `json:"pattern"`
 }
 
 // A responseSchema has a name and the JSON Schema itself.
@@ -260,10 +264,14 @@ func (f *responseFormat) constrain(o *atenia.Options, at string) error {
 		return nil
 	}
 	switch {
+	case f.Type == "grammar" && f.Grammar != "":
+		o.Grammar = f.Grammar
+	case f.Type == "regex" && cmp.Or(f.Regex, f.Pattern) != "":
+		return (&answerForm{name: at, regex: cmp.Or(f.Regex, f.Pattern)}).into(o, "")
 	case f.Type == "json_object":
 		o.Schema = json.RawMessage(`{"type":"object"}`)
 	case f.Type != "json_schema":
-		return host.Unsupported(at, "%s is of type %q, want text, json_object or json_schema", at, f.Type)
+		return host.Unsupported(at, "%s is of type %q, want text, json_object, json_schema, grammar or regex", at, f.Type)
 	case f.Schema == nil || len(f.Schema.Schema) == 0:
 		return host.Invalid(at, "%s has no schema", at)
 	default:

@@ -39,32 +39,32 @@ type Unbuilt struct {
 	LogitBias         json.RawMessage `json:"logit_bias" of:"LogitBias"`
 	Seed              json.RawMessage `json:"seed" to:"Seed"`
 	Stop              json.RawMessage `json:"stop" to:"Stop"`
-	StopIDs           json.RawMessage `json:"stop_token_ids"`
+	StopIDs           json.RawMessage `json:"stop_token_ids" to:"StopIDs"`
 	IgnoreEnd         json.RawMessage `json:"ignore_eos" to:"IgnoreEnd"`
 	BadWords          json.RawMessage `json:"bad_words"`
 	AllowedTokenIDs   json.RawMessage `json:"allowed_token_ids"`
 	N                 json.RawMessage `json:"n"`
 	BestOf            json.RawMessage `json:"best_of"`
 	UseBeamSearch     json.RawMessage `json:"use_beam_search"`
-	MinTokens         json.RawMessage `json:"min_tokens"`
+	MinTokens         json.RawMessage `json:"min_tokens" to:"MinTokens"`
 	TruncatePrompt    json.RawMessage `json:"truncate_prompt_tokens"`
 	Grammar           json.RawMessage `json:"grammar" to:"Grammar"`
 	ResponseFormat    json.RawMessage `json:"response_format" of:"Schema"`
-	JSONSchema        json.RawMessage `json:"json_schema"`
-	Structured        json.RawMessage `json:"structured_outputs"`
-	GuidedJSON        json.RawMessage `json:"guided_json"`
-	GuidedRegex       json.RawMessage `json:"guided_regex"`
-	GuidedChoice      json.RawMessage `json:"guided_choice"`
-	GuidedGrammar     json.RawMessage `json:"guided_grammar"`
+	JSONSchema        json.RawMessage `json:"json_schema" of:"Schema"`
+	Structured        json.RawMessage `json:"structured_outputs" of:"Schema"`
+	GuidedJSON        json.RawMessage `json:"guided_json" of:"Schema"`
+	GuidedRegex       json.RawMessage `json:"guided_regex" of:"Grammar"`
+	GuidedChoice      json.RawMessage `json:"guided_choice" of:"Grammar"`
+	GuidedGrammar     json.RawMessage `json:"guided_grammar" of:"Grammar"`
 	GuidedBackend     json.RawMessage `json:"guided_decoding_backend"`
 	GuidedSpace       json.RawMessage `json:"guided_whitespace_pattern"`
-	DRYMultiplier     json.RawMessage `json:"dry_multiplier"`
-	DRYBase           json.RawMessage `json:"dry_base"`
-	DRYLength         json.RawMessage `json:"dry_allowed_length"`
-	DRYLast           json.RawMessage `json:"dry_penalty_last_n"`
+	DRYMultiplier     json.RawMessage `json:"dry_multiplier" to:"DRY.Multiplier"`
+	DRYBase           json.RawMessage `json:"dry_base" to:"DRY.Base"`
+	DRYLength         json.RawMessage `json:"dry_allowed_length" to:"DRY.AllowedLength"`
+	DRYLast           json.RawMessage `json:"dry_penalty_last_n" to:"DRY.Range"`
 	DRYBreakers       json.RawMessage `json:"dry_sequence_breakers"`
-	XTCProbability    json.RawMessage `json:"xtc_probability"`
-	XTCThreshold      json.RawMessage `json:"xtc_threshold"`
+	XTCProbability    json.RawMessage `json:"xtc_probability" to:"XTCProbability"`
+	XTCThreshold      json.RawMessage `json:"xtc_threshold" to:"XTCThreshold"`
 	Mirostat          json.RawMessage `json:"mirostat"`
 	Samplers          json.RawMessage `json:"samplers"`
 	TimeLimit         json.RawMessage `json:"t_max_predict_ms"`
