@@ -25,6 +25,6 @@ func ExampleSampling() {
 	fmt.Println(errors.As(s.Validate(), &bad))
 	// Output:
 	// <nil>
-	// <nil> 6
+	// <nil> 7
 	// true
 }

@@ -95,7 +95,7 @@ func TestSamplingNames(t *testing.T) {
 		t.Error("nothing said without repetitions")
 	}
 	// Almost greedy, without what is probable: the second most probable, at least.
-	if _, _, odd := ask(`"max_tokens":4,"temperature":0.01,"seed":1,"xtc_probability":1,"xtc_threshold":0.00001,"top_p":1,"top_k":0`); odd[0] == ids[0] {
+	if _, _, odd := ask(`"max_tokens":4,"temperature":0.01,"seed":1,"xtc_probability":1,"xtc_threshold":0.000000001,"top_p":1,"top_k":0`); odd[0] == ids[0] {
 		t.Errorf("what is probable was not excluded: %v", odd)
 	}
 	if one, _, _ := ask(`"max_tokens":16,"temperature":3,"seed":2,"samplers":["top_k","temperature"],"top_k":1`); one != plain {
