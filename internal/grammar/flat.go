@@ -300,7 +300,7 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 	if f.fixed {
 		for _, x := range f.enum {
 			if !slices.ContainsFunc(f.except, x.equal) {
-				out.subs = append(out.subs, text(string(x.compact(nil))))
+				out.subs = append(out.subs, c.constant(x))
 			}
 		}
 		return out, nil
@@ -327,6 +327,28 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 		out.subs = append(out.subs, e)
 	}
 	return out, nil
+}
+
+// constant returns the expression of one value.
+func (c *compiler) constant(x *value) *expr {
+	if len(x.list) == 0 {
+		return text(string(x.compact(nil)))
+	}
+	out, before := seq(), string(x.kind)
+	for i, item := range x.list {
+		if i > 0 {
+			out.subs = append(out.subs, text(","), c.use("space"))
+		}
+		if x.kind == '{' {
+			before += string(quote(nil, x.keys[i])) + ":"
+		}
+		if out.subs = append(out.subs, text(before)); x.kind == '{' {
+			out.subs = append(out.subs, c.use("space"))
+		}
+		out.subs, before = append(out.subs, c.constant(item)), ""
+	}
+	out.subs = append(out.subs, text(string(x.kind+2))) // ] and } come two after [ and {
+	return out
 }
 
 // plain returns the expression of booleans and null.

@@ -437,7 +437,12 @@ func (c *compiler) except(names []string) (*expr, error) {
 			out.subs = append(out.subs, text(""))
 		}
 		set = tidy(set)
-		out.subs = append(out.subs, seq(char(complement(set), false), rest))
+		if left := intersect(complement(set), wordChars()); subset(set, wordChars()) {
+			// What no name has is a rule that all names share.
+			out.subs = append(out.subs, seq(char(left, false), rest), c.unusual())
+		} else {
+			out.subs = append(out.subs, seq(char(complement(set), false), rest))
+		}
 		for _, s := range set {
 			for r := s.lo; r <= s.hi; r++ {
 				out.subs = append(out.subs, seq(text(encode(r)), but(next[r])))
@@ -446,6 +451,22 @@ func (c *compiler) except(names []string) (*expr, error) {
 		return out
 	}
 	return but(list), nil
+}
+
+// wordChars are the characters that names of members usually have.
+func wordChars() []span { return []span{{'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+
+// subset reports whether a tidy set has no character that another one lacks.
+func subset(a, b []span) bool { return slices.Equal(intersect(a, b), a) }
+
+// unusual returns the rule of the rest of a name that begins with any other character.
+func (c *compiler) unusual() *expr {
+	r, ok := c.fixed["unusual"]
+	if !ok {
+		r = c.define("unusual", seq(char(complement(wordChars()), false), c.use("name"))).rule
+		c.fixed["unusual"] = r
+	}
+	return ref(r)
 }
 
 // char returns the expression of one character of a set as it usually stands in

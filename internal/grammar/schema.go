@@ -17,7 +17,7 @@ import (
 //     those that only patterns and additionalProperties allow, or nothing forbids. A name of
 //     the last kind may be written twice, and minProperties counts only one of that kind.
 //     After a comma and a colon there may be one space, elsewhere none; values of const and
-//     enum stand as the schema has them, without spaces.
+//     enum stand as the schema has them.
 //   - Numbers have at most 18 digits before the point. Without bounds they have at most
 //     15 after it and an exponent of at most two digits, with bounds, steps and values that
 //     are refused up to 45 and no exponent. Bounds that only longer numbers satisfy are an
@@ -108,7 +108,8 @@ type compiler struct {
 	mades   map[string]*value  // [compiler.once]
 	voids   map[string]bool    // [compiler.void]
 	sets    map[string]*dfa    // of patterns and formats
-	open    int                // [compiler.unsatisfiable]
+	open    int                // [compiler.unsatisfiable]: schemas that are being split,
+	looked  int                // and how many were
 	refused int                // [compiler.count]
 }
 

@@ -171,7 +171,7 @@ func (c *compiler) validMembers(x, v *value, k string, s *value, depth int) (boo
 				return false, err
 			}
 		}
-	case "properties", "patternProperties", "additionalProperties":
+	case firstOf(v, "properties", "patternProperties", "additionalProperties"): // which are one check
 		for i, name := range x.keys {
 			all, err := c.property(v, name)
 			if err != nil {
@@ -187,6 +187,12 @@ func (c *compiler) validMembers(x, v *value, k string, s *value, depth int) (boo
 	return true, nil
 }
 
+// firstOf returns the first of some keywords that a schema has.
+func firstOf(v *value, keywords ...string) string {
+	i := slices.IndexFunc(keywords, func(k string) bool { return v.under[k] != nil })
+	return keywords[max(i, 0)]
+}
+
 // validName reports whether the name of a member satisfies a schema.
 func (c *compiler) validName(name string, s *value, depth int) (bool, error) {
 	return c.valid(&value{kind: '"', text: name}, s, depth)
@@ -194,7 +200,7 @@ func (c *compiler) validName(name string, s *value, depth int) (bool, error) {
 
 func (c *compiler) validItems(x, v *value, k string, s *value, depth int) (bool, error) {
 	switch k {
-	case "items", "prefixItems", "additionalItems":
+	case firstOf(v, "items", "prefixItems", "additionalItems"):
 		for i, item := range x.list {
 			if one := itemOf(v, i); one != nil {
 				if ok, err := c.valid(item, one, depth); !ok || err != nil {
