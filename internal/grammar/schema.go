@@ -24,13 +24,14 @@ import (
 //     error.
 //   - "pattern" is a regular expression of ECMA-262 that matches anywhere in the string.
 //     Characters of strings that a pattern, a format or a value that is refused tells apart
-//     stand in their usual form.
+//     stand in their usual form. Beside a bound of length they have at most 8192
+//     characters divided by the states of their automaton, or 256 if that is more.
 //   - "format" is an assertion about strings for the formats of draft 2020-12; of most of
 //     them what is written is narrower than the standard, see the table formats. Any other
 //     name is an annotation.
 //   - What violates a schema, as not, oneOf, if and dependencies ask for, violates one of
-//     its keywords. Violations of uniqueItems, of a format that is written more narrowly, and
-//     of keywords about members that are not listed are not written, where others can be.
+//     its keywords. Violations of uniqueItems and of a format that is written more narrowly
+//     are not written, where others can be.
 //   - Items that differ, if there are more than 8 values of them, come in the schema's order.
 //   - What is unevaluated is judged by one alternative of anyOf, though others may hold.
 //

@@ -26,6 +26,9 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 		ok, err := c.valid(x, c.make(v, v.keys[0], v.list[0]), depth+1)
 		return !ok, err
 	}
+	if v.some != nil {
+		return c.violated(x, v, depth)
+	}
 	f := &flat{all: []*value{v}, types: tAll, least: map[string]int{}, most: map[string]int{}}
 	for i, k := range v.keys {
 		if err := f.keyword(v, k, v.list[i]); err != nil {
@@ -54,6 +57,23 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// violated reports whether a member of a value has a name of v.some and does not satisfy
+// v.but.
+func (c *compiler) violated(x, v *value, depth int) (bool, error) {
+	if x.kind != '{' {
+		return false, nil
+	}
+	for i, name := range x.keys {
+		if !v.some.has(name) {
+			continue
+		}
+		if n, err := c.count(x.list[i], []*value{v.but}, true, depth+1); n == 0 || err != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // joins are the keywords that [compiler.waysBy] splits.
