@@ -84,10 +84,12 @@ func (c *compiler) contradicts(f *flat, depth int) (bool, error) {
 
 // unsatisfiable reports whether it is plain that no value satisfies all schemas.
 func (c *compiler) unsatisfiable(all []*value, depth int) (bool, error) {
-	if c.open >= deepApart { // of schemas that are being split
+	const most = 1 << 12 // in one schema
+	if c.open >= deepApart || c.looked >= most {
 		return false, nil
 	}
 	c.open++
+	c.looked++
 	defer func() { c.open-- }()
 	ways, err := c.ways(all)
 	if err != nil { // which is told when the member is compiled

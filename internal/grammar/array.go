@@ -252,7 +252,7 @@ func (c *compiler) values(all []*value) ([]*expr, error) {
 	out := []*expr{}
 	add := func(x *value) {
 		if !slices.ContainsFunc(seen, x.equal) {
-			seen, out = append(seen, x), append(out, text(string(x.compact(nil))))
+			seen, out = append(seen, x), append(out, c.constant(x))
 		}
 	}
 	for _, w := range ways {

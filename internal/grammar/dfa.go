@@ -116,7 +116,7 @@ func (d *dfa) not() *dfa {
 		out.states[i] = t
 	}
 	out.states[sink] = dfaState{true, []dfaEdge{{span{0, utf8.MaxRune}, sink}}}
-	return out.minimal()
+	return out.trimmed()
 }
 
 // and is the intersection.
@@ -156,9 +156,14 @@ func (d *dfa) and(b *Budget, e *dfa) (*dfa, error) {
 
 // minimal returns the least automaton of the same set, by refining a partition of the
 // states as long as their edges tell them apart (E. F. Moore, "Gedanken-experiments on
-// Sequential Machines", 1956). States that lead nowhere are left out.
+// Sequential Machines", 1956), unless there are so many that this, whose rounds are as many
+// as the longest string that tells two apart, takes longer than it saves. States that lead
+// nowhere are left out.
 func (d *dfa) minimal() *dfa {
-	d = d.trimmed()
+	const most = 96
+	if d = d.trimmed(); len(d.states) > most {
+		return d
+	}
 	class := make([]int32, len(d.states))
 	for i, s := range d.states {
 		if s.accepts {

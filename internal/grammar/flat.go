@@ -40,6 +40,7 @@ type flat struct {
 	required     []string
 	unique       bool     // uniqueItems
 	contains     []*value // schemas with contains
+	some         []*value // schemas of which one member must be there that violates another
 }
 
 // A condition is one of a keyword that is given, or with not refused.
@@ -53,6 +54,9 @@ type condition struct {
 func (c *compiler) merge(all []*value) (*flat, error) {
 	f := &flat{all: all, types: tAll, least: map[string]int{}, most: map[string]int{}}
 	for _, v := range all {
+		if v.some != nil {
+			f.some = append(f.some, v)
+		}
 		for i, k := range v.keys {
 			if err := f.keyword(v, k, v.list[i]); err != nil {
 				return nil, err
@@ -300,7 +304,7 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 	if f.fixed {
 		for _, x := range f.enum {
 			if !slices.ContainsFunc(f.except, x.equal) {
-				out.subs = append(out.subs, text(string(x.compact(nil))))
+				out.subs = append(out.subs, c.constant(x))
 			}
 		}
 		return out, nil
@@ -315,11 +319,7 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 			continue
 		}
 		only := *f
-		if only.types &= t.of; t.of == tObject || t.of == tArray {
-			if err := c.leave(&only); err != nil {
-				return nil, err
-			}
-		}
+		only.types &= t.of
 		e, err := t.expr(&only)
 		if err != nil {
 			return nil, err
@@ -327,6 +327,28 @@ func (c *compiler) flat(f *flat) (*expr, error) {
 		out.subs = append(out.subs, e)
 	}
 	return out, nil
+}
+
+// constant returns the expression of one value.
+func (c *compiler) constant(x *value) *expr {
+	if len(x.list) == 0 {
+		return text(string(x.compact(nil)))
+	}
+	out, before := seq(), string(x.kind)
+	for i, item := range x.list {
+		if i > 0 {
+			out.subs = append(out.subs, text(","), c.use("space"))
+		}
+		if x.kind == '{' {
+			before += string(quote(nil, x.keys[i])) + ":"
+		}
+		if out.subs = append(out.subs, text(before)); x.kind == '{' {
+			out.subs = append(out.subs, c.use("space"))
+		}
+		out.subs, before = append(out.subs, c.constant(item)), ""
+	}
+	out.subs = append(out.subs, text(string(x.kind+2))) // ] and } come two after [ and {
+	return out
 }
 
 // plain returns the expression of booleans and null.
@@ -342,36 +364,4 @@ func plain(f *flat) (*expr, error) {
 		}
 	}
 	return out, nil
-}
-
-// leave takes account of objects and arrays that are not allowed: empty ones are bounds,
-// others are supported only if nothing else allows them.
-func (c *compiler) leave(f *flat) error {
-	for _, x := range f.except {
-		what := ""
-		switch {
-		case x.kind == '{' && f.types == tObject:
-			what = "Properties"
-		case x.kind == '[' && f.types == tArray:
-			what = "Items"
-		default:
-			continue
-		}
-		if len(x.list) == 0 {
-			f.least[what] = max(f.least[what], 1)
-			continue
-		}
-		ok := true
-		for _, v := range f.all {
-			one, err := c.valid(x, v, 0)
-			if err != nil {
-				return err
-			}
-			ok = ok && one
-		}
-		if ok {
-			return fail(x, "that an object or an array must not equal a value is not supported")
-		}
-	}
-	return nil
 }

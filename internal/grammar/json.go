@@ -20,8 +20,10 @@ type value struct {
 	under map[string]*value
 	id    int // order in the text
 	// Of values that the compiler makes:
-	made    bool // a schema that stands for a part of another one
-	refuses bool // a schema whose only keyword must not be satisfied
+	made    bool   // a schema that stands for a part of another one
+	refuses bool   // a schema whose only keyword must not be satisfied
+	some    *dfa   // the schema of objects with a member of such a name that does not …
+	but     *value // … satisfy this one
 }
 
 // A reader reads JSON.

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"slices"
+	"strconv"
 )
 
 // A member is one of an object's that have names of their own.
@@ -16,6 +17,75 @@ type member struct {
 // what may follow from each place on for each number of members that were written, as far
 // as it matters: whether there is one, and up to minProperties and maxProperties.
 func (c *compiler) object(f *flat) (*expr, error) {
+	if len(f.some) > 0 {
+		return c.violatingObject(f)
+	}
+	return c.objectWith(f, nil)
+}
+
+// violatingObject returns the expression of the objects that f allows if one member has to
+// violate a schema: one of those that are listed, or another one.
+func (c *compiler) violatingObject(f *flat) (*expr, error) {
+	some := f.some[0]
+	if len(f.some) > 1 {
+		return nil, fail(f.some[1], "two members that must not satisfy schemas are not supported")
+	}
+	rest := slices.DeleteFunc(slices.Clone(f.all), func(v *value) bool { return v == some })
+	out := alt()
+	names := f.names()
+	for _, name := range names {
+		if !some.some.has(name) {
+			continue
+		}
+		must := c.once("some of "+strconv.Itoa(some.id)+" "+name, func() *value {
+			return c.object1(some, []string{"properties"}, []*value{c.object1(some, []string{name}, []*value{c.but(some.but)})})
+		})
+		one, err := c.merge(append(slices.Clip(rest), c.has(some, name), must))
+		if err != nil {
+			return nil, err
+		}
+		e, err := c.objectWith(one, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.subs = append(out.subs, e)
+	}
+	one, err := c.merge(rest)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := c.nameClasses(one, names)
+	if err != nil {
+		return nil, err
+	}
+	after := slices.Clone(classes)
+	for i, set := range classes {
+		if classes[i], err = set.and(c.budget, some.some); err == nil {
+			after[i], err = set.and(c.budget, some.some.not())
+		}
+		if err != nil {
+			return nil, failAt(some, err)
+		}
+	}
+	hit := &hit{}
+	if hit.is, err = c.classMembers(one, classes, c.but(some.but)); err != nil || hit.is == nil {
+		return out, err
+	}
+	if hit.after, err = c.classMembers(one, after, nil); err != nil {
+		return nil, err
+	}
+	e, err := c.objectWith(one, hit)
+	out.subs = append(out.subs, e)
+	return out, err
+}
+
+// A hit is a member without a name of its own that must be there. What comes after it has
+// other names, since of two members of one name readers take the last.
+type hit struct{ is, after *expr }
+
+// objectWith is object for one in which a member that is not listed must be there, unless
+// that is nil.
+func (c *compiler) objectWith(f *flat, hit *hit) (*expr, error) {
 	members, names, err := c.listedMembers(f)
 	if err != nil {
 		return nil, err
@@ -53,13 +123,16 @@ func (c *compiler) object(f *flat) (*expr, error) {
 		}
 		return alt(), nil
 	}
+	if hit != nil && (least > 1 || most != unbounded) {
+		return nil, fail(f.all[0], "minProperties and maxProperties beside a member that must not satisfy a schema are not supported")
+	}
 	if most >= len(members) && other == nil {
 		most = unbounded
 	}
 	if least <= need {
 		least = 0
 	}
-	o := &objectRules{c: c, members: members, other: other, least: least, most: most, comma: seq(text(","), c.use("space")), rules: map[[2]int]*expr{}}
+	o := &objectRules{c: c, members: members, other: other, hit: hit, least: least, most: most, comma: seq(text(","), c.use("space")), rules: map[[2]int]*expr{}}
 	e, err := o.from(0, 0)
 	if err != nil {
 		return nil, failAt(f.all[0], err)
@@ -72,6 +145,7 @@ type objectRules struct {
 	c           *compiler
 	members     []member
 	other       *expr // a member without a name of its own, nil = there is none
+	hit         *hit  // one of them that must be there, nil = none must
 	least, most int
 	comma       *expr
 	rules       map[[2]int]*expr
@@ -133,6 +207,17 @@ func (o *objectRules) count(n int) int {
 // tail returns what may follow the members that have names of their own.
 func (o *objectRules) tail(written int) *expr {
 	lack := o.least - written
+	if o.hit != nil {
+		after := text("")
+		if o.hit.after != nil {
+			after = repeat(seq(o.comma, o.hit.after), 0, unbounded)
+		}
+		e := seq(repeat(seq(o.other, o.comma), 0, unbounded), o.hit.is, after)
+		if written > 0 {
+			e = seq(o.comma, e)
+		}
+		return e
+	}
 	if o.other == nil || written >= o.most {
 		if lack > 0 {
 			return alt()
@@ -235,21 +320,15 @@ func (c *compiler) namePattern(at *value, source string) (*dfa, error) {
 
 // otherMember returns the expression of a member that is not listed; nil if there is none.
 func (c *compiler) otherMember(f *flat, names []string) (*expr, error) {
-	var patterns []*value // objects of schemas by pattern
-	var ruled *value
-	for _, v := range f.all {
-		if p := v.under["patternProperties"]; p != nil && len(p.list) > 0 {
-			patterns = append(patterns, p)
-		}
-		if s := v.under["propertyNames"]; s != nil && !idle(s) {
-			ruled = s
-		}
-	}
-	if patterns != nil || ruled != nil {
-		return c.patternMember(f, names, patterns)
-	}
 	var others []*value
 	for _, v := range f.all {
+		if !idle(v.under["patternProperties"]) || !idle(v.under["propertyNames"]) {
+			classes, err := c.nameClasses(f, names)
+			if err != nil {
+				return nil, err
+			}
+			return c.classMembers(f, classes, nil)
+		}
 		if a := v.under["additionalProperties"]; a != nil {
 			others = append(others, a)
 		}
@@ -268,8 +347,9 @@ func (c *compiler) otherMember(f *flat, names []string) (*expr, error) {
 	return c.define("member", seq(text(`"`), key, text(`":`), c.use("space"), ref(r))), nil
 }
 
-// patternMember is otherMember where patterns and propertyNames tell names apart.
-func (c *compiler) patternMember(f *flat, names []string, patterns []*value) (*expr, error) {
+// nameClasses returns sets of the names that are not listed, which the same patterns of f
+// match.
+func (c *compiler) nameClasses(f *flat, names []string) ([]*dfa, error) {
 	const most = 64
 	rest := only(names...).not()
 	for _, v := range f.all {
@@ -286,7 +366,11 @@ func (c *compiler) patternMember(f *flat, names []string, patterns []*value) (*e
 		}
 	}
 	classes := []*dfa{rest}
-	for _, p := range patterns {
+	for _, v := range f.all {
+		p := v.under["patternProperties"]
+		if p == nil {
+			continue
+		}
 		for i, source := range p.keys {
 			d, err := c.namePattern(p.list[i], source)
 			if err != nil {
@@ -309,6 +393,12 @@ func (c *compiler) patternMember(f *flat, names []string, patterns []*value) (*e
 			}
 		}
 	}
+	return classes, nil
+}
+
+// classMembers returns the expression of a member with a name of one of the classes, whose
+// value also satisfies a schema, unless that is nil; nil if there is none.
+func (c *compiler) classMembers(f *flat, classes []*dfa, also *value) (*expr, error) {
 	out := alt()
 	for _, set := range classes {
 		if set.empty() {
@@ -320,6 +410,9 @@ func (c *compiler) patternMember(f *flat, names []string, patterns []*value) (*e
 		}
 		if impossible(all) {
 			continue
+		}
+		if also != nil {
+			all = append(all, also)
 		}
 		r, err := c.rule(all)
 		if err != nil {
@@ -437,7 +530,12 @@ func (c *compiler) except(names []string) (*expr, error) {
 			out.subs = append(out.subs, text(""))
 		}
 		set = tidy(set)
-		out.subs = append(out.subs, seq(char(complement(set), false), rest))
+		if left := intersect(complement(set), wordChars()); subset(set, wordChars()) {
+			// What no name has is a rule that all names share.
+			out.subs = append(out.subs, seq(char(left, false), rest), c.unusual())
+		} else {
+			out.subs = append(out.subs, seq(char(complement(set), false), rest))
+		}
 		for _, s := range set {
 			for r := s.lo; r <= s.hi; r++ {
 				out.subs = append(out.subs, seq(text(encode(r)), but(next[r])))
@@ -446,6 +544,22 @@ func (c *compiler) except(names []string) (*expr, error) {
 		return out
 	}
 	return but(list), nil
+}
+
+// wordChars are the characters that names of members usually have.
+func wordChars() []span { return []span{{'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+
+// subset reports whether a tidy set has no character that another one lacks.
+func subset(a, b []span) bool { return slices.Equal(intersect(a, b), a) }
+
+// unusual returns the rule of the rest of a name that begins with any other character.
+func (c *compiler) unusual() *expr {
+	r, ok := c.fixed["unusual"]
+	if !ok {
+		r = c.define("unusual", seq(char(complement(wordChars()), false), c.use("name"))).rule
+		c.fixed["unusual"] = r
+	}
+	return ref(r)
 }
 
 // char returns the expression of one character of a set as it usually stands in

@@ -13,10 +13,11 @@ type places struct {
 	resource map[string]*value   // by address
 	anchors  map[string]*value   // by address, "#" and name
 	dynamic  map[string]int      // how many have the name of a $dynamicAnchor
+	found    map[*value]*value   // by reference
 }
 
 func placesOf(root *value) *places {
-	p := &places{map[*value]*url.URL{}, map[string]*value{}, map[string]*value{}, map[string]int{}}
+	p := &places{map[*value]*url.URL{}, map[string]*value{}, map[string]*value{}, map[string]int{}, map[*value]*value{}}
 	p.resource[""] = root
 	p.index(root, &url.URL{}, true)
 	return p
@@ -84,6 +85,17 @@ func address(u *url.URL) string {
 
 // resolve returns the schema that a reference names.
 func (c *compiler) resolve(x *value) (*value, error) {
+	if v := c.places.found[x]; v != nil {
+		return v, nil
+	}
+	v, err := c.find(x)
+	if err == nil {
+		c.places.found[x] = v
+	}
+	return v, err
+}
+
+func (c *compiler) find(x *value) (*value, error) {
 	if x.kind != '"' {
 		return nil, fail(x, "want a reference")
 	}

@@ -17,20 +17,21 @@ import (
 //     those that only patterns and additionalProperties allow, or nothing forbids. A name of
 //     the last kind may be written twice, and minProperties counts only one of that kind.
 //     After a comma and a colon there may be one space, elsewhere none; values of const and
-//     enum stand as the schema has them, without spaces.
+//     enum stand as the schema has them.
 //   - Numbers have at most 18 digits before the point. Without bounds they have at most
 //     15 after it and an exponent of at most two digits, with bounds, steps and values that
 //     are refused up to 45 and no exponent. Bounds that only longer numbers satisfy are an
 //     error.
 //   - "pattern" is a regular expression of ECMA-262 that matches anywhere in the string.
 //     Characters of strings that a pattern, a format or a value that is refused tells apart
-//     stand in their usual form.
+//     stand in their usual form. Beside a bound of length they have at most 8192
+//     characters divided by the states of their automaton, or 256 if that is more.
 //   - "format" is an assertion about strings for the formats of draft 2020-12; of most of
 //     them what is written is narrower than the standard, see the table formats. Any other
 //     name is an annotation.
 //   - What violates a schema, as not, oneOf, if and dependencies ask for, violates one of
-//     its keywords. Violations of uniqueItems, of a format that is written more narrowly, and
-//     of keywords about members that are not listed are not written, where others can be.
+//     its keywords. Violations of uniqueItems and of a format that is written more narrowly
+//     are not written, where others can be.
 //   - Items that differ, if there are more than 8 values of them, come in the schema's order.
 //   - What is unevaluated is judged by one alternative of anyOf, though others may hold.
 //
@@ -108,7 +109,8 @@ type compiler struct {
 	mades   map[string]*value  // [compiler.once]
 	voids   map[string]bool    // [compiler.void]
 	sets    map[string]*dfa    // of patterns and formats
-	open    int                // [compiler.unsatisfiable]
+	open    int                // [compiler.unsatisfiable]: schemas that are being split,
+	looked  int                // and how many were
 	refused int                // [compiler.count]
 }
 

@@ -1,6 +1,6 @@
 package grammar
 
-import "container/heap"
+import "slices"
 
 // never is the length of a way that does not exist.
 const never = 1 << 29
@@ -14,28 +14,39 @@ type shortcut struct{ from, to int32 }
 // of Dijkstra's Algorithm", 1977).
 func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32, error) {
 	type way struct{ from, cost int32 }
-	ways := make([][]way, len(n.nodes)) // into each node; cost −1: of a call
+	const both = -1 // the cost is that of a call or of what is counted
+	first := make([]int32, len(n.nodes)+1)
+	each := func(f func(to int32, w way)) {
+		for i := range n.nodes {
+			x := &n.nodes[i]
+			for _, e := range x.edges {
+				if can(e) {
+					f(e.to, way{int32(i), 1})
+				}
+			}
+			for k, to := range x.to {
+				switch {
+				case x.kind == calls || x.kind == counts && x.least > 0:
+					f(to, way{int32(i), both})
+				case x.kind == splits || k == 1: // what is counted need not be there
+					f(to, way{int32(i), 0})
+				}
+			}
+		}
+		for _, s := range more {
+			f(s.to, way{s.from, 1})
+		}
+	}
+	each(func(to int32, _ way) { first[to+1]++ })
 	for i := range n.nodes {
-		x := &n.nodes[i]
-		for _, e := range x.edges {
-			if can(e) {
-				ways[e.to] = append(ways[e.to], way{int32(i), 1})
-			}
-		}
-		for _, to := range x.to {
-			cost := int32(0)
-			if x.kind == calls || x.kind == counts && x.least > 0 {
-				cost = -1
-			}
-			if x.kind == counts && x.least == 0 && to == x.to[0] {
-				continue
-			}
-			ways[to] = append(ways[to], way{int32(i), cost})
-		}
+		first[i+1] += first[i]
 	}
-	for _, s := range more {
-		ways[s.to] = append(ways[s.to], way{s.from, 1})
-	}
+	ways := make([]way, first[len(n.nodes)]) // into each node, from first on
+	end := slices.Clone(first)
+	each(func(to int32, w way) {
+		ways[end[to]] = w
+		end[to]++
+	})
 	cost := make([]int32, len(n.nodes))
 	done := make([]bool, len(n.nodes))
 	q := &queue{}
@@ -43,33 +54,34 @@ func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32
 		cost[i] = never
 		if n.nodes[i].kind == ends {
 			cost[i] = 0
-			heap.Push(q, queued{0, int32(i)})
+			q.push(queued{0, int32(i)})
 		}
 	}
-	for q.Len() > 0 {
+	for len(*q) > 0 {
 		if err := b.step(); err != nil {
 			return nil, err
 		}
-		at := heap.Pop(q).(queued).node
+		at := q.pop().node
 		if done[at] {
 			continue
 		}
 		done[at] = true
-		for _, w := range ways[at] {
+		for _, w := range ways[first[at]:first[at+1]] {
 			c := cost[at] + w.cost
-			if w.cost < 0 {
-				to := n.nodes[w.from].to
-				if !done[to[0]] || !done[to[1]] {
+			if w.cost == both {
+				x := &n.nodes[w.from]
+				if !done[x.to[0]] || !done[x.to[1]] {
 					continue
 				}
-				c = cost[to[0]] + cost[to[1]]
-				if x := &n.nodes[w.from]; x.kind == counts {
-					c = again(x.least, cost[to[0]], cost[to[1]])
+				times := int32(1)
+				if x.kind == counts {
+					times = x.least
 				}
+				c = again(times, cost[x.to[0]], cost[x.to[1]])
 			}
 			if c < cost[w.from] {
 				cost[w.from] = c
-				heap.Push(q, queued{c, w.from})
+				q.push(queued{c, w.from})
 			}
 		}
 	}
@@ -78,17 +90,41 @@ func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32
 
 type queued struct{ cost, node int32 }
 
+// A queue is a binary heap; container/heap would allocate each element.
 type queue []queued
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].cost < q[j].cost }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(queued)) }
-func (q *queue) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
+func (q *queue) push(x queued) {
+	h := append(*q, x)
+	i := len(h) - 1
+	for i > 0 && h[(i-1)/2].cost > x.cost {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = x
+	*q = h
+}
+
+func (q *queue) pop() queued {
+	h := *q
+	top, x := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	i := 0
+	for 2*i+1 < len(h) {
+		k := 2*i + 1
+		if k+1 < len(h) && h[k+1].cost < h[k].cost {
+			k++
+		}
+		if x.cost <= h[k].cost {
+			break
+		}
+		h[i] = h[k]
+		i = k
+	}
+	if len(h) > 0 {
+		h[i] = x
+	}
+	*q = h
+	return top
 }
 
 // again is the cost of something n times, and then of what follows.

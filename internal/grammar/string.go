@@ -79,7 +79,7 @@ func (c *compiler) strings(f *flat) (*dfa, error) {
 	}
 	least, most := f.length()
 	if shortest, longest := out.length(); least > shortest || most < longest {
-		d, err := lengths(least, most)
+		d, err := lengths(least, shortened(least, most, len(out.states)))
 		if err == nil {
 			out, err = out.and(c.budget, d)
 		}
@@ -88,6 +88,19 @@ func (c *compiler) strings(f *flat) (*dfa, error) {
 		}
 	}
 	return out, nil
+}
+
+// shortened returns the length up to which strings are written that an automaton of so
+// many states tells apart too, since there is a state for each of its states and lengths.
+func shortened(least, most, states int) int {
+	const (
+		cells = 1 << 13
+		usual = 256 // characters that are written in any case
+	)
+	if most == unbounded {
+		return most
+	}
+	return min(most, max(least, usual, cells/states))
 }
 
 // failAt adds a place to an error that has none.

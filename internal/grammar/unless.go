@@ -21,6 +21,9 @@ func (c *compiler) waysNot(v *value, path []*value) ([][]*value, error) {
 	if v.refuses {
 		return [][]*value{{c.make(v, v.keys[0], v.list[0])}}, nil
 	}
+	if v.some != nil {
+		return nil, fail(v, "a refusal of a refusal of members is not supported")
+	}
 	var out [][]*value
 	lost := ""
 	for i, k := range v.keys {
@@ -54,16 +57,24 @@ func (c *compiler) violating(v *value, k string, x *value, path []*value) (w [][
 	case "allOf", "anyOf", "oneOf", "not", "if", "dependencies", "dependentRequired", "dependentSchemas":
 		w, err = c.violatingJoined(v, k, x, path)
 		return w, true, err
-	case "extends", "uniqueItems", "additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems":
+	case "extends", "uniqueItems", "unevaluatedProperties", "unevaluatedItems":
 		idle := x.kind == 't' && k != "uniqueItems" || x.kind == '{' && len(x.list) == 0 || x.kind == 'f' && k == "uniqueItems"
 		return nil, idle, nil
+	case "additionalProperties", "patternProperties", "propertyNames":
+		if idle(x) {
+			return nil, true, nil
+		}
+		return c.violatingMembers(v, k, x)
 	case "format":
 		f, known := formats[x.text]
 		if known && f.exact {
 			w = [][]*value{{c.refusing(v, k, x)}}
 		}
 		return w, !known || f.exact, nil
-	case "type", "enum", "const", "pattern", "multipleOf", "divisibleBy":
+	case "enum", "const":
+		w, err = c.violatingValues(v, k, x, path)
+		return w, true, err
+	case "type", "pattern", "multipleOf", "divisibleBy":
 		return [][]*value{{c.refusing(v, k, x)}}, true, nil
 	case "items", "prefixItems", "additionalItems", "contains":
 		return c.violatingItems(v, k, x)
@@ -86,6 +97,55 @@ func (c *compiler) violating(v *value, k string, x *value, path []*value) (w [][
 	}
 	w, err = c.violatingBound(v, k, x)
 	return w, true, err
+}
+
+// violatingValues is violating for values: simple ones are left out of others, objects and
+// arrays are schemas of all that they have.
+func (c *compiler) violatingValues(v *value, k string, x *value, path []*value) ([][]*value, error) {
+	list := []*value{x}
+	if k == "enum" {
+		if list = x.list; x.kind != '[' {
+			return nil, fail(x, "want a list of values")
+		}
+	}
+	var simple, others []*value
+	for _, one := range list {
+		if one.kind == '{' || one.kind == '[' {
+			others = append(others, c.exactly(one))
+		} else {
+			simple = append(simple, one)
+		}
+	}
+	out := [][]*value{nil}
+	if len(simple) > 0 {
+		all := c.once("simple "+strconv.Itoa(x.id), func() *value { return c.value(x, value{kind: '[', list: simple}) })
+		out = [][]*value{{c.refusing(v, "enum", all)}}
+	}
+	w, err := c.all(others, true, path)
+	if err != nil {
+		return nil, err
+	}
+	return c.both(out, w)
+}
+
+// exactly returns the schema that an object or an array alone satisfies.
+func (c *compiler) exactly(x *value) *value {
+	return c.once("exactly "+strconv.Itoa(x.id), func() *value {
+		no := c.value(x, value{kind: 'f'})
+		var parts, names []*value
+		for i, one := range x.list {
+			parts = append(parts, c.make(one, "const", one))
+			if x.kind == '{' {
+				names = append(names, c.value(x, value{kind: '"', text: x.keys[i]}))
+			}
+		}
+		if x.kind == '[' {
+			return c.object1(x, []string{"type", "prefixItems", "items", "minItems"}, []*value{
+				c.value(x, value{kind: '"', text: "array"}), c.value(x, value{kind: '[', list: parts}), no, c.numeral(x, len(parts))})
+		}
+		return c.object1(x, []string{"type", "required", "properties", "additionalProperties"}, []*value{
+			c.value(x, value{kind: '"', text: "object"}), c.value(x, value{kind: '[', list: names}), c.object1(x, x.keys, parts), no})
+	})
 }
 
 // violatingJoined is violating for keywords that join schemas.
@@ -160,12 +220,80 @@ func (c *compiler) violatingItems(v *value, k string, x *value) ([][]*value, boo
 			out = append(out, []*value{one})
 		}
 		return out, true, nil
+	case k == "items" && x.kind == 'f':
+		return [][]*value{{c.typed(x, "array", "minItems", c.numeral(x, len(tuple(v))+1))}}, true, nil
 	case k == "items" && len(tuple(v)) == 0:
 		return [][]*value{{c.typed(x, "array", "contains", c.but(x))}}, true, nil
 	case k == "additionalItems" && (v.under["items"] == nil || v.under["items"].kind != '['):
 		return nil, true, nil
 	}
 	return nil, false, nil
+}
+
+// violatingMembers is violating for keywords about members that are not listed: one of
+// them has a name of a set and does not satisfy a schema.
+func (c *compiler) violatingMembers(v *value, k string, x *value) (w [][]*value, ok bool, err error) {
+	one := func(key string, names *dfa, s *value) {
+		w = append(w, []*value{c.once("some "+strconv.Itoa(x.id)+" "+key, func() *value {
+			r := c.object1(x, []string{"type"}, []*value{c.value(x, value{kind: '"', text: "object"})})
+			r.some, r.but = names, s
+			return r
+		})})
+	}
+	switch k {
+	case "patternProperties":
+		for i, source := range x.keys {
+			if idle(x.list[i]) {
+				continue
+			}
+			d, err := c.namePattern(x.list[i], source)
+			if err != nil {
+				return nil, false, err
+			}
+			one(source, d, x.list[i])
+		}
+		return w, true, nil
+	case "propertyNames":
+		if c.mentions(x, "format") || c.mentions(x, "$ref") { // formats are narrower than what they refuse
+			return nil, false, nil
+		}
+		d, err := c.texts([]*value{x})
+		if err != nil {
+			return nil, false, failAt(x, err)
+		}
+		one("", d.not(), c.once("no "+strconv.Itoa(x.id), func() *value { return c.value(x, value{kind: 'f'}) }))
+		return w, true, nil
+	}
+	names := everything()
+	if p := v.under["properties"]; p != nil {
+		names = only(p.keys...).not()
+	}
+	if p := v.under["patternProperties"]; p != nil {
+		for i, source := range p.keys {
+			d, err := c.namePattern(p.list[i], source)
+			if err == nil {
+				names, err = names.and(c.budget, d.not())
+			}
+			if err != nil {
+				return nil, false, failAt(p.list[i], err)
+			}
+		}
+	}
+	one("", names, x)
+	return w, true, nil
+}
+
+// mentions reports whether a keyword is somewhere in a schema.
+func (c *compiler) mentions(v *value, keyword string) bool {
+	if v.under[keyword] != nil {
+		return true
+	}
+	for _, x := range v.list {
+		if c.mentions(x, keyword) {
+			return true
+		}
+	}
+	return false
 }
 
 // numeral returns the value of a number.

@@ -26,6 +26,9 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 		ok, err := c.valid(x, c.make(v, v.keys[0], v.list[0]), depth+1)
 		return !ok, err
 	}
+	if v.some != nil {
+		return c.violated(x, v, depth)
+	}
 	f := &flat{all: []*value{v}, types: tAll, least: map[string]int{}, most: map[string]int{}}
 	for i, k := range v.keys {
 		if err := f.keyword(v, k, v.list[i]); err != nil {
@@ -54,6 +57,23 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// violated reports whether a member of a value has a name of v.some and does not satisfy
+// v.but.
+func (c *compiler) violated(x, v *value, depth int) (bool, error) {
+	if x.kind != '{' {
+		return false, nil
+	}
+	for i, name := range x.keys {
+		if !v.some.has(name) {
+			continue
+		}
+		if n, err := c.count(x.list[i], []*value{v.but}, true, depth+1); n == 0 || err != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // joins are the keywords that [compiler.waysBy] splits.
@@ -171,7 +191,7 @@ func (c *compiler) validMembers(x, v *value, k string, s *value, depth int) (boo
 				return false, err
 			}
 		}
-	case "properties", "patternProperties", "additionalProperties":
+	case firstOf(v, "properties", "patternProperties", "additionalProperties"): // which are one check
 		for i, name := range x.keys {
 			all, err := c.property(v, name)
 			if err != nil {
@@ -187,6 +207,12 @@ func (c *compiler) validMembers(x, v *value, k string, s *value, depth int) (boo
 	return true, nil
 }
 
+// firstOf returns the first of some keywords that a schema has.
+func firstOf(v *value, keywords ...string) string {
+	i := slices.IndexFunc(keywords, func(k string) bool { return v.under[k] != nil })
+	return keywords[max(i, 0)]
+}
+
 // validName reports whether the name of a member satisfies a schema.
 func (c *compiler) validName(name string, s *value, depth int) (bool, error) {
 	return c.valid(&value{kind: '"', text: name}, s, depth)
@@ -194,7 +220,7 @@ func (c *compiler) validName(name string, s *value, depth int) (bool, error) {
 
 func (c *compiler) validItems(x, v *value, k string, s *value, depth int) (bool, error) {
 	switch k {
-	case "items", "prefixItems", "additionalItems":
+	case firstOf(v, "items", "prefixItems", "additionalItems"):
 		for i, item := range x.list {
 			if one := itemOf(v, i); one != nil {
 				if ok, err := c.valid(item, one, depth); !ok || err != nil {
