@@ -103,7 +103,7 @@ type Config struct {
 	// Tools are those of MCP servers that requests may have called.
 	Tools Tools
 
-	now func() time.Time // of what is kept; nil = time.Now
+	kept dialect.StoreConfig // its clock and bounds; tests have their own
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -132,7 +132,7 @@ func New(c Config) (*Server, error) {
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}
-	store, err := dialect.NewStore(dialect.StoreConfig{Dir: c.Store, Now: c.now})
+	store, err := dialect.NewStore(dialect.StoreConfig{Dir: c.Store, Bytes: c.kept.Bytes, Now: c.kept.Now})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/serve/internal/dialect"
 )
 
 // send sends a request that has no body, and returns status and response.
@@ -176,7 +178,7 @@ func TestStoredPerKey(t *testing.T) {
 // TestStoreExpires: what was neither made nor continued for an hour is gone, with what to do.
 func TestStoreExpires(t *testing.T) {
 	at := time.Unix(1e9, 0)
-	_, web := newServer(t, Config{now: func() time.Time { return at }})
+	_, web := newServer(t, Config{kept: dialect.StoreConfig{Now: func() time.Time { return at }}})
 	url := web.URL + "/v1/responses"
 	body := `{"input":"Hi.","max_output_tokens":2,"previous_response_id":%q}`
 	first := create(t, url, fmt.Sprintf(body, ""))["id"].(string)
@@ -199,12 +201,12 @@ func TestStoreExpires(t *testing.T) {
 	}
 }
 
-// TestStoreBounds: 64 MiB are kept in all, and what was used longest ago gives way. What a
+// TestStoreBounds: so many bytes are kept in all, and what was used longest ago gives way. What a
 // conversation gains counts.
 func TestStoreBounds(t *testing.T) {
-	_, web := newServer(t, Config{})
+	_, web := newServer(t, Config{kept: dialect.StoreConfig{Bytes: 640 << 10}})
 	url := web.URL + "/v1/conversations"
-	large := `{"items":[{"role":"user","content":"` + strings.Repeat("a", 10<<20) + `"}]}`
+	large := `{"items":[{"role":"user","content":"` + strings.Repeat("a", 200<<10) + `"}]}`
 	var ids []string
 	there := func() (out string) {
 		for _, id := range ids {
@@ -213,25 +215,23 @@ func TestStoreBounds(t *testing.T) {
 		}
 		return out
 	}
-	for range 6 {
+	for range 3 {
 		ids = append(ids, create(t, url, large)["id"].(string))
 	}
-	if there() != "++++++" {
-		t.Errorf("60 MiB: %s", there())
+	if there() != "+++" {
+		t.Errorf("600 KiB: %s", there())
 	}
 	create(t, url+"/"+ids[0]+"/items", large) // the first is now the last used
-	if there() != "+-++++" {
-		t.Errorf("70 MiB: %s", there())
+	if there() != "+-+" {
+		t.Errorf("800 KiB: %s", there())
 	}
-	for range 4 {
-		create(t, url+"/"+ids[0]+"/items", large)
-	}
-	if there() != "+-----" {
-		t.Errorf("one of 60 MiB: %s", there())
+	create(t, url+"/"+ids[0]+"/items", large)
+	if there() != "+--" {
+		t.Errorf("one of 600 KiB: %s", there())
 	}
 	status, text := post(t, url+"/"+ids[0]+"/items", large)
-	if status != 400 || !strings.Contains(text, "67108864") || there() != "+-----" {
-		t.Errorf("one of 70 MiB: %d %s", status, text)
+	if status != 400 || !strings.Contains(text, "655360") || there() != "+--" {
+		t.Errorf("one of 800 KiB: %d %s", status, text)
 	}
 }
 

@@ -4,6 +4,7 @@ package dialect
 // files (storefile.go) if there is a folder for them.
 
 import (
+	"cmp"
 	"container/list"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,10 +20,11 @@ import (
 	"atenia/serve/internal/host"
 )
 
-// What is kept in memory, and for how long after it was made or continued.
+// What is kept in memory unless the configuration says otherwise, and for how long after it was
+// made or continued.
 const (
-	mostStored = 64 << 20 // bytes
-	storedTime = time.Hour
+	usualStored = 64 << 20 // bytes
+	storedTime  = time.Hour
 )
 
 // What a record takes besides its bytes: slices, the map's entry, the list's.
@@ -33,14 +35,16 @@ const (
 
 // A StoreConfig says where records are kept.
 type StoreConfig struct {
-	Dir string           // of files, which stay until they are deleted; "" = memory alone
-	Now func() time.Time // nil = time.Now
+	Dir   string           // of files, which stay until they are deleted; "" = memory alone
+	Bytes int64            // in memory, and of one record. 0 = 64 MiB
+	Now   func() time.Time // nil = time.Now
 }
 
 // A Store keeps responses and conversations. It is made by [NewStore] and must be closed. Its
 // methods may be called at the same time.
 type Store struct {
 	now     func() time.Time
+	most    int64 // bytes
 	dir     string
 	release func() error // the folder, from other servers
 
@@ -98,7 +102,7 @@ func owner(r *host.Request) string {
 
 // NewStore returns a store. A folder is made if there is none, and is for one server at a time.
 func NewStore(c StoreConfig) (*Store, error) {
-	s := &Store{now: c.Now, dir: c.Dir, records: map[string]*list.Element{}, release: func() error { return nil }}
+	s := &Store{now: c.Now, most: cmp.Or(c.Bytes, usualStored), dir: c.Dir, records: map[string]*list.Element{}, release: func() error { return nil }}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -152,7 +156,7 @@ func (s *Store) missing(param, code, format string, args ...any) *host.Problem {
 	p.Status, p.Code = http.StatusNotFound, code
 	why := ": it was not kept, was deleted, or is of another key"
 	if s.dir == "" {
-		why = fmt.Sprintf(": it was not kept, was deleted, is of another key, was not used for %v, or gave way to others (they have %d MiB in all; atenia serve --store keeps them on disk)", storedTime, mostStored>>20)
+		why = fmt.Sprintf(": it was not kept, was deleted, is of another key, was not used for %v, or gave way to others (they have %d MiB in all; atenia serve --store keeps them on disk)", storedTime, s.most>>20)
 	}
 	p.Message += why + "."
 	return p
@@ -161,8 +165,8 @@ func (s *Store) missing(param, code, format string, args ...any) *host.Problem {
 // put keeps a record in the place of the one with its id, if there is one. The caller has edit.
 func (s *Store) put(c *record) error {
 	n := c.bytes()
-	if n > mostStored {
-		return host.Invalid("", "%s has %d bytes, the most that is kept is %d", c.id, n, mostStored)
+	if n > s.most {
+		return host.Invalid("", "%s has %d bytes, the most that is kept is %d", c.id, n, s.most)
 	}
 	if err := s.writeFile(c); err != nil {
 		return err
@@ -195,14 +199,14 @@ func (s *Store) drop(id string) {
 // longest ago goes first, and what is still computed, which then ends, after all else.
 func (s *Store) shrink() {
 	old := s.now().Add(-storedTime)
-	for e := s.byUse.Back(); e != nil && (s.bytes > mostStored || e.Value.(*record).used.Before(old)); {
+	for e := s.byUse.Back(); e != nil && (s.bytes > s.most || e.Value.(*record).used.Before(old)); {
 		c, before := e.Value.(*record), e.Prev()
 		if c.run == nil || c.run.ended {
 			s.drop(c.id)
 		}
 		e = before
 	}
-	for s.bytes > mostStored {
+	for s.bytes > s.most {
 		c := s.byUse.Back().Value.(*record)
 		s.drop(c.id)
 		c.run.cancel(errNoRoom)

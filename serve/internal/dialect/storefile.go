@@ -31,8 +31,8 @@ type fileHead struct {
 // suffix ends the names of the files.
 const suffix = ".jsonl"
 
-// mostFile is how many bytes a file may have: a record, and its first line.
-const mostFile = mostStored + 1<<16
+// mostHead is how many bytes of a file may be about its record.
+const mostHead = 1 << 16
 
 // A recordError says where a file is not that of a record.
 type recordError struct {
@@ -116,7 +116,7 @@ func (s *Store) readFile(id string) (*record, error) {
 	if s.dir == "" {
 		return nil, nil
 	}
-	b, err := durable.ReadRegular(s.path(id+suffix), mostFile)
+	b, err := durable.ReadRegular(s.path(id+suffix), s.most+mostHead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

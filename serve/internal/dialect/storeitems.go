@@ -208,8 +208,16 @@ func textInput(text []byte) json.RawMessage {
 	return slices.Concat([]byte(`{"type":"message","role":"user","content":`), text, []byte("}"))
 }
 
+// idBegin begins items of the server's own, and kept ones: an image need not be read for its id.
+const idBegin = `{"id":"`
+
 // idOf returns the id of an item, "" if it has none.
 func idOf(raw json.RawMessage) string {
+	if rest, ok := bytes.CutPrefix(raw, []byte(idBegin)); ok {
+		if id, _, _ := bytes.Cut(rest, []byte(`"`)); !bytes.Contains(id, []byte(`\`)) {
+			return string(id)
+		}
+	}
 	var e struct {
 		ID string `json:"id"`
 	}
@@ -236,7 +244,7 @@ func storedItem(raw json.RawMessage, id string) (json.RawMessage, error) {
 		set("type", kind)
 	}
 	if had == "" {
-		set("id", itemPrefixes[kind]+"_"+id)
+		had = itemPrefixes[kind] + "_" + id
 	}
 	if kind == "message" {
 		if _, said := e["status"]; !said {
@@ -250,7 +258,22 @@ func storedItem(raw json.RawMessage, id string) (json.RawMessage, error) {
 			set("content", []any{part})
 		}
 	}
-	return json.Marshal(e)
+	return withID(e, had)
+}
+
+// withID returns an item with its id in front.
+func withID(e map[string]json.RawMessage, id string) (json.RawMessage, error) {
+	first, err := json.Marshal(map[string]string{"id": id})
+	if err != nil {
+		return nil, err
+	}
+	delete(e, "id")
+	rest, err := json.Marshal(e)
+	if err != nil || len(e) == 0 {
+		return first, err
+	}
+	first[len(first)-1] = ','
+	return append(first, rest[1:]...), nil
 }
 
 // add appends items. Each has an id that no other has.
@@ -282,8 +305,7 @@ func renamed(raw json.RawMessage, id string) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, err
 	}
-	e["id"], _ = json.Marshal(id) // of a text
-	return json.Marshal(e)
+	return withID(e, id)
 }
 
 // checkedItems are what a client gives a conversation.
