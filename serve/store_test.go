@@ -286,6 +286,21 @@ func TestStoreOnDisk(t *testing.T) {
 		if got := create(t, url+"/v1/responses", fmt.Sprintf(body, ids[2])); said(t, got) != said(t, next) {
 			t.Errorf("continued after a restart\n%s, want\n%s", said(t, got), said(t, next))
 		}
+		// An answer with more log-probabilities than a body may have is kept, and continued.
+		kept, err := os.ReadFile(file(ids[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		many := strings.Replace(string(kept), `"logprobs":[`, `"logprobs":[`+strings.Repeat(`{"token":"a"},`, 5000), 1)
+		if err := os.WriteFile(file(ids[2]), []byte(many), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := fetch(t, url+"/v1/responses/"+ids[2]); len(at(t, got["output"], 0, "content", 0, "logprobs").([]any)) < 5000 {
+			t.Error("log-probabilities are lost")
+		}
+		if got := create(t, url+"/v1/responses", fmt.Sprintf(body, ids[2])); said(t, got) != said(t, next) {
+			t.Errorf("continued with many log-probabilities\n%s, want\n%s", said(t, got), said(t, next))
+		}
 		if got := fetch(t, url+"/v1/conversations/"+conv); at(t, got, "metadata", "a") != "b" {
 			t.Errorf("the conversation is %v", got)
 		}
@@ -331,4 +346,17 @@ func TestStoreOnDisk(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestApprovalOfKept: a question about a call is answered by the id of the response that asks it.
+func TestApprovalOfKept(t *testing.T) {
+	b, box := newBench(t)
+	_, web := newServer(t, Config{Tools: Tools{Servers: box}})
+	asked := create(t, web.URL+"/v1/responses", ask("maths", "add", `"require_approval":"always"`)+`}`)
+	question := ofType(t, asked, "mcp_approval_request")[0]["id"]
+	o := create(t, web.URL+"/v1/responses", fmt.Sprintf(`{"previous_response_id":%q,"max_output_tokens":5,"tools":[{"type":"mcp","server_label":"maths"}],
+		"input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, asked["id"], question))
+	if calls := ofType(t, o, "mcp_call"); b.ran.Load() != 1 || len(calls) != 1 || calls[0]["status"] != "completed" || len(ofType(t, o, "mcp_list_tools")) != 0 {
+		t.Errorf("%d calls ran: %v", b.ran.Load(), o)
+	}
 }

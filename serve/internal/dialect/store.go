@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -249,6 +250,9 @@ func (s *Store) chain(r *host.Request, id string) ([]json.RawMessage, error) {
 	var links []*record
 	for at := id; at != ""; at = links[len(links)-1].parent {
 		c, err := s.find(r, at)
+		if !strings.HasPrefix(at, "resp_") {
+			c = nil
+		}
 		switch {
 		case err != nil:
 			return nil, err

@@ -143,12 +143,20 @@ func (s *Store) resume(r *host.Request, in *respondRequest, id string) (err erro
 	}
 	in.before = len(in.items)
 	again := in.before > 0
+	for i, e := range in.items {
+		if in.items[i], err = withoutProbs(e); err != nil {
+			return err
+		}
+	}
 	for i := range in.Input {
 		e := &in.Input[i]
 		raw := e.raw
 		if e.Type == "item_reference" {
 			again = true
-			if raw, err = s.refer(r, i, e.id()); err != nil {
+			if raw, err = s.refer(r, i, e.id()); err == nil {
+				raw, err = withoutProbs(raw)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -259,6 +267,29 @@ func storedItem(raw json.RawMessage, id string) (json.RawMessage, error) {
 		}
 	}
 	return withID(e, had)
+}
+
+// withoutProbs returns an item without log-probabilities, which no model reads: those of a long
+// answer are more than a body may hold.
+func withoutProbs(raw json.RawMessage) (json.RawMessage, error) {
+	if !bytes.Contains(raw, []byte(`"logprobs":`)) {
+		return raw, nil
+	}
+	var e, part map[string]json.RawMessage
+	var parts []json.RawMessage
+	if json.Unmarshal(raw, &e) != nil || json.Unmarshal(e["content"], &parts) != nil {
+		return raw, nil // they are of something else
+	}
+	for i := range parts {
+		part = nil
+		if err := json.Unmarshal(parts[i], &part); err != nil {
+			return raw, nil
+		}
+		delete(part, "logprobs")
+		parts[i], _ = json.Marshal(part) // of what was read
+	}
+	e["content"], _ = json.Marshal(parts)
+	return withID(e, idOf(raw))
 }
 
 // withID returns an item with its id in front.
