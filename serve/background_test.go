@@ -130,6 +130,14 @@ func TestBackgroundFails(t *testing.T) {
 	if got["status"] != "failed" || at(t, got, "error", "code") != "invalid_value" || !strings.Contains(at(t, got, "error", "message").(string), "temperature is -1") {
 		t.Errorf("failed: %v", got)
 	}
+	left := begun(t, web.URL, `{"input":"a","stream":true,"ignore_eos":true,"max_output_tokens":400}`)
+	await.Until(t, "the response is kept", func() bool {
+		status, _ := get(t, web.URL+"/v1/responses/"+left)
+		return status == 200
+	})
+	if got := fetch(t, web.URL+"/v1/responses/"+left); got["status"] != "failed" || at(t, got, "error", "code") != "canceled" {
+		t.Errorf("its client left: %v", got)
+	}
 	_, text := get(t, web.URL+"/v1/responses/"+o["id"].(string)+"?stream=true")
 	if e := object(t, last(events(t, text))); e["type"] != "response.failed" {
 		t.Errorf("the last event is %v", e)
@@ -202,6 +210,17 @@ func TestDrainBackground(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
 	var id string
+	t.Run("drained", func(t *testing.T) {
+		s, web := newServer(t, Config{Store: dir})
+		done := create(t, web.URL+"/v1/responses", `{"input":"a","background":true,"ignore_eos":true,"max_output_tokens":400}`)["id"].(string)
+		if err := s.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, done+".jsonl"))
+		if err != nil || !strings.Contains(string(b), `"status":"incomplete"`) {
+			t.Errorf("drained before its end: %v %.300s", err, b)
+		}
+	})
 	t.Run("server", func(t *testing.T) {
 		s, url := busyServer(t, Config{Store: dir})
 		id = begun(t, url, `{"input":"a","background":true,"stream":true}`)

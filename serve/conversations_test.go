@@ -31,7 +31,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("items: %v", list)
 	}
 	first := fetch(t, url+"/items?order=asc&limit=1")
-	if itemTexts(t, first) != "a" || first["has_more"] != true || at(t, first["data"], 0, "content", 0, "type") != "input_text" || at(t, first["data"], 0, "status") != "completed" {
+	if itemTexts(t, first) != "a" || first["has_more"] != true || at(t, first["data"], 0, "content", 0, "type") != "input_text" || at(t, first["data"], 0, "status") != "completed" || at(t, first["data"], 0, "type") != "message" {
 		t.Errorf("a page: %v", first)
 	}
 	id := first["last_id"].(string)
@@ -55,7 +55,10 @@ func TestConversations(t *testing.T) {
 		t.Errorf("changed: %v", o)
 	}
 	// A response that is not kept still goes on in the conversation.
-	create(t, web.URL+"/v1/responses", fmt.Sprintf(`{"conversation":%q,"store":false,"input":"f","max_output_tokens":1}`, o["id"]))
+	passing := create(t, web.URL+"/v1/responses", fmt.Sprintf(`{"conversation":%q,"store":false,"input":"f","max_output_tokens":1}`, o["id"]))
+	if status, _ := get(t, web.URL+"/v1/responses/"+passing["id"].(string)); status != 404 || passing["store"] != false {
+		t.Errorf("with store: false a response is kept: %d %v", status, passing)
+	}
 	if list := fetch(t, url+"/items?order=asc"); !strings.HasPrefix(itemTexts(t, list), "abdef") || len(list["data"].([]any)) != 6 {
 		t.Errorf("after a response: %v", list)
 	}

@@ -23,6 +23,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:len(b)-1])
 	f.Add(append(bytes.Clone(b), "{}\n"...))
+	f.Add(append(bytes.Clone(b), "{}"...))
 	f.Add(bytes.Replace(b, []byte(`"input_items":1`), []byte(`"input_items":-1`), 1))
 	f.Add(bytes.Replace(b, []byte(`{}`), []byte(strings.Repeat("[", 100)), 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -33,6 +34,9 @@ func FuzzRecord(f *testing.F) {
 				t.Fatalf("%v (%T)", err, err)
 			}
 			return
+		}
+		if n := len(c.items()) + 1; bytes.Count(b, []byte("\n")) != n || !bytes.HasSuffix(b, []byte("}\n")) {
+			t.Errorf("%d lines of %q", n, b)
 		}
 		_ = c.interrupted() // a record whose head cannot be read is no panic
 		again, err := c.encode()
