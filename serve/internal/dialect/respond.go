@@ -337,7 +337,10 @@ func (s *Store) respond(_ http.ResponseWriter, r *host.Request) error {
 		o.send = func(e event) error {
 			e["sequence_number"] = o.sequence
 			o.sequence++
-			return events.Event(fmt.Sprint(e["type"]), e)
+			if err := events.Event(fmt.Sprint(e["type"]), e); err != nil {
+				return host.Gone(err)
+			}
+			return nil
 		}
 	}
 	err = in.answer(r, o)
