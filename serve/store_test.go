@@ -320,6 +320,13 @@ func TestStoreOnDisk(t *testing.T) {
 			}
 			fetch(t, url+"/v1/responses/"+ids[0])
 		}
+		// One that says that it continues itself is no endless chain.
+		if err := os.WriteFile(file(ids[1]), []byte(strings.Replace(string(b), `"parent_id":"`+ids[0], `"parent_id":"`+ids[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if status, text := post(t, url+"/v1/responses", fmt.Sprintf(body, ids[1])); status != 400 || !strings.Contains(text, "more than 2048 responses") {
+			t.Errorf("a chain without an end: %d %s", status, text)
+		}
 		for _, path := range []string{"/v1/responses/" + ids[1], "/v1/responses/" + ids[2], "/v1/conversations/" + conv + "/items/none"} {
 			status, text := send(t, "DELETE", url+path)
 			if (status == 200) != strings.Contains(path, "responses") {

@@ -298,13 +298,16 @@ func (s *Store) keep(r *host.Request, in *respondRequest, o *output, n *run) {
 	if in.Previous != nil {
 		c.parent = *in.Previous
 	}
-	err := s.keepRecord(in, o, c)
-	if ended := o.response.Status == "completed" || o.response.Status == "incomplete"; err == nil && ended && in.Conversation != nil {
-		_, err = s.change(r, in.Conversation.ID, func(to *record) error { return to.add("conversation", c.items()) })
-	}
-	if err != nil {
+	if err := s.keepRecord(in, o, c); err != nil {
 		o.response.Store = false
 		r.Log.Error("response is not kept", "response", c.id, "err", err)
+	}
+	if ended := o.response.Status == "completed" || o.response.Status == "incomplete"; !ended || in.Conversation == nil {
+		return
+	}
+	_, err := s.change(r, in.Conversation.ID, func(to *record) error { return to.add("conversation", c.items()) })
+	if err != nil {
+		r.Log.Error("conversation does not have the response", "conversation", in.Conversation.ID, "response", c.id, "err", err)
 	}
 }
 
