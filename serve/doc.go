@@ -10,7 +10,7 @@
 // [Server.Close] end it.
 //
 //	/v1/models  /v1/chat/completions  /v1/completions  /v1/responses     OpenAI
-//	/v1/embeddings  /v1/rerank  /v1/audio/transcriptions
+//	/v1/conversations  /v1/embeddings  /v1/rerank  /v1/audio/transcriptions
 //	/tokenize  /detokenize                                               llama-server
 //	/mcp                                                                 agents, over MCP
 //	/ws                                                                  tokens over a WebSocket

@@ -25,7 +25,7 @@ func TestFieldsOfRequests(t *testing.T) {
 	const chat = `{"max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]`
 	for path, body := range map[string]string{
 		"/v1/chat/completions": chat + nothing(ask+"max_completion_tokens logprobs top_logprobs response_format reasoning_effort documents chat_template_kwargs continue_final_message add_generation_prompt"),
-		"/v1/responses":        `{"max_output_tokens": 2, "input": "hi"` + nothing(ask+"instructions text reasoning previous_response_id background truncation include top_logprobs max_tool_calls"),
+		"/v1/responses":        `{"max_output_tokens": 2, "input": "hi"` + nothing(ask+"instructions text reasoning previous_response_id conversation background truncation include top_logprobs max_tool_calls"),
 		"/v1/completions":      `{"max_tokens": 2, "prompt": "hi"` + nothing(ask+"echo suffix logprobs"),
 		"/v1/messages":         `{"model": "default", "max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]` + nothing("system stop_sequences stream temperature top_p top_k tools tool_choice thinking output_config metadata"),
 		"/api/chat":            `{"model": "default", "stream": false, "messages": [{"role": "user", "content": "hi", "images": null, "tool_calls": null}], "options": {"num_predict": 2, "temperature": null, "stop": null}` + nothing("tools format keep_alive think logprobs top_logprobs"),

@@ -12,7 +12,7 @@ import (
 
 // mount registers the endpoints of every dialect.
 func (s *Server) mount() {
-	s.host.Mount(s.mux, dialect.Routes())
+	s.host.Mount(s.mux, dialect.Routes(s.store))
 	s.host.Mount(s.mux, s.operation())
 	s.host.Mount(s.mux, s.agents())
 	// Whatever no route has.

@@ -26,7 +26,7 @@ func TestNamesOfFields(t *testing.T) {
 		{"/v1/chat/completions", `"messages":[{"role":"user","content":"hi"}]`, sampling + limits + `n=0 max_tokens=-5 max_completion_tokens=-5 continue_final_message=true tool_choice="zz" top_logprobs=50,"logprobs":true messages=[{"role":"zz"}]:messages[0].role ` +
 			`response_format=` + schema + ` tools=[{"type":"function","function":{"name":"g"}},{"type":"function","function":{"name":"f","parameters":` + wrong + `}}],"tool_choice":"required":tools[1].function.parameters:/properties/a/required tool_choice="required","tools":[{"type":"function","function":{"name":"f"}}],"grammar":"x"`},
 		{"/v1/completions", `"prompt":"hi"`, sampling + limits + "n=0 max_tokens=-5 logprobs=50 best_of=5 suffix=\"x\" prompt=[-1] response_format=" + schema},
-		{"/v1/responses", `"input":"hi"`, sampling + limits + `max_tokens=-5 max_output_tokens=-5 n=2 truncation="zz" background=true top_logprobs=50,"include":["message.output_text.logprobs"] top_logprobs=50 text={"format":` + flat + `}:text.format ` +
+		{"/v1/responses", `"input":"hi"`, sampling + limits + `max_tokens=-5 max_output_tokens=-5 n=2 truncation="zz" conversation=5 metadata={"a":5} top_logprobs=50,"include":["message.output_text.logprobs"] top_logprobs=50 text={"format":` + flat + `}:text.format ` +
 			`input=[{"role":"user","content":"hi"},{"role":"zz","content":"hi"}]:input[1].role ` +
 			`tools=[{"type":"function","name":"f","parameters":` + wrong + `}],"tool_choice":"required":tools[0].parameters:/properties/a/required`},
 		{"/v1/embeddings", `"input":"hi"`, `pooling="zz" prompt="zz" encoding_format="zz" dimensions=3`},

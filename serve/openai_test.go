@@ -406,7 +406,7 @@ func TestErrors(t *testing.T) {
 		{"/v1/completions", `{"prompt":"a","stop":["a",""]}`, 400, "invalid_value", "empty"},
 		{"/v1/completions", `{"prompt":"a","stop":["` + strings.Repeat(`a","`, 64) + `a"]}`, 400, "invalid_value", "at most 64"},
 		{"/v1/completions", `{"prompt":{}}`, 400, "invalid_value", "prompt is"},
-		{"/v1/responses", `{"input":"a","previous_response_id":"x"}`, 400, "unsupported_value", "no responses are kept"},
+		{"/v1/responses", `{"input":"a","previous_response_id":"x"}`, 404, "previous_response_not_found", "Send the whole conversation as input"},
 		{"/v1/embeddings", `{"input":[]}`, 400, "invalid_value", "input has 0 texts"},
 		{"/v1/audio/transcriptions", `{}`, 400, "invalid_value", "multipart"},
 		{"/v1/nothing", `{}`, 404, "not_found", "/v1/nothing"},

@@ -12,7 +12,6 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
-	"atenia/place"
 	"atenia/serve/internal/host"
 )
 
@@ -102,7 +101,7 @@ func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
 		Share    int64                  `json:"budget_bytes,omitempty"`
 		Expires  *time.Time             `json:"expires,omitempty"`
 		Requests []atenia.RequestStatus `json:"slots,omitempty"`
-		Cache    *place.CacheStats      `json:"cache,omitempty"`
+		Cache    any                    `json:"cache,omitempty"` // its statistics; nil = it is not loaded
 	}
 	out := struct {
 		Running int     `json:"requests_running"`
@@ -118,8 +117,7 @@ func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
 	for _, l := range s.pool.Loaded() {
 		for i := range out.Models {
 			if out.Models[i].Model == l.Info.Name {
-				cache := l.Model.CacheStats()
-				out.Models[i].Requests, out.Models[i].Cache = l.Model.Requests(), &cache
+				out.Models[i].Requests, out.Models[i].Cache = l.Model.Requests(), l.Model.CacheStats()
 			}
 		}
 		l.Release()

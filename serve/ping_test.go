@@ -27,6 +27,12 @@ var streams = []struct{ path, body, ping, fail string }{
 // test ends.
 func busy(t *testing.T, c Config) string {
 	t.Helper()
+	_, url := busyServer(t, c)
+	return url
+}
+
+func busyServer(t *testing.T, c Config) (*Server, string) {
+	t.Helper()
 	c.Open.Slots = 1
 	s, web := newServer(t, c)
 	l, err := s.pool.Borrow(t.Context(), "")
@@ -52,7 +58,7 @@ func busy(t *testing.T, c Config) string {
 		list := l.Model.Requests()
 		return len(list) > 1 && list[0].Phase == "decoding"
 	})
-	return web.URL
+	return s, web.URL
 }
 
 // TestPings: a stream that waits for its first token says so, in the dialect's form, and an

@@ -552,16 +552,23 @@ func FuzzBody(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize", "/v1/verify", "/completion", "/apply-template", "/v1/messages"}
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize", "/v1/conversations", "/v1/responses/compact", "/v1/responses/input_tokens", "/v1/verify", "/completion", "/apply-template", "/v1/messages"}
 	for i, body := range []string{
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"max_tokens":1}`,
 		`{"prompt":["a",1],"n":2,"max_tokens":1}`, `{"input":[{"type":"function_call","call_id":"a","name":"b","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"c"}],"max_output_tokens":1}`,
 		`{"input":[[1,2],[3]],"encoding_format":"base64"}`, `{"query":"a","documents":["b",{"text":"c"}]}`, `{"content":"\ud800"}`, `{"tokens":[1,-1]}`,
 		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[1]"}}]}],"stream":true,"max_tokens":1,"tools":[{"type":"function","function":{"name":"f"}}]}`,
 	} {
-		f.Add(uint8(i), body)
+		f.Add(uint8(i%7), body)
 	}
-	const verify = 7 // of paths
+	for i, body := range []string{
+		`{"items":[{"role":"user","content":"a"},{"type":"function_call","id":5,"call_id":"a"}],"metadata":{"a":"b"}}`,
+		`{"input":[{"role":"system","content":"a"},{"role":"user","content":[{"type":"input_text","text":"b"}]},{"type":"reasoning","summary":[]}]}`,
+		`{"input":[{"type":"item_reference","id":"msg_1_0"}],"conversation":{"id":"conv_1"},"metadata":{"a":null}}`,
+	} {
+		f.Add(uint8(7+i), body)
+	}
+	const verify = 10 // of paths
 	for _, body := range []string{
 		`{"receipt":{"version":1,"arithmetic":1,"files":{},"prompt":[1,2],"prompt_tokens":2,"answer":[3]}}`, `{"receipt":{"version":1},"request":{"messages":[]},"endpoint":"/v1/messages"}`,
 		`{"receipt":{"version":1},"request":{"input":"a","tools":[{"type":"namespace","name":"n","tools":[{"type":"custom","name":"c","format":{"type":"grammar","syntax":"regex","definition":"["}}]}]},"endpoint":"/v1/responses"}`,

@@ -59,6 +59,11 @@ type Config struct {
 	// SlotSavePath is a folder in which clients may save slots to files and restore them:
 	// POST /slots/{id}. It is made if there is none. "" = they may not.
 	SlotSavePath string
+	// Store is a folder in which responses and conversations are kept until clients delete
+	// them, also after a restart: what was said can be read there. It is made if there is
+	// none, and is for one server at a time. "" = they are kept in memory, 64 MiB of them for
+	// an hour.
+	Store string
 	// Keys are the API keys, of at least eight characters each, one of which every
 	// request must have. None = no key is wanted.
 	Keys []string
@@ -97,6 +102,8 @@ type Config struct {
 	MCP MCP
 	// Tools are those of MCP servers that requests may have called.
 	Tools Tools
+
+	kept dialect.StoreConfig // its clock and bounds; tests have their own
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -106,6 +113,7 @@ type Server struct {
 	mux   *http.ServeMux
 	mcp   *mcp.Server
 	ws    *dialect.Handler
+	store *dialect.Store
 	ready chan struct{} // closed when the first model was loaded, or could not be
 	load  loading
 	saves string // folder of slots; "" = none
@@ -124,9 +132,13 @@ func New(c Config) (*Server, error) {
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}
-	pool, err := host.NewPool(p)
+	store, err := dialect.NewStore(dialect.StoreConfig{Dir: c.Store, Bytes: c.kept.Bytes, Now: c.kept.Now})
 	if err != nil {
 		return nil, err
+	}
+	pool, err := host.NewPool(p)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	h := host.New(host.Config{
 		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts, Strict: c.StrictFields, Tracer: c.Tracer,
@@ -134,7 +146,7 @@ func New(c Config) (*Server, error) {
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout, Ping: c.Ping},
 	})
 	metrics.Watch(h)
-	s.host, s.pool = h, pool
+	s.host, s.pool, s.store = h, pool, store
 	s.openAgents(&c)
 	s.mount()
 	s.load.start(s)
@@ -211,10 +223,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	return cmp.Or(err, late)
 }
 
-// Close ends all requests and unloads all models.
+// Close ends all requests, those without a client too, and unloads all models.
 func (s *Server) Close() error {
 	s.mcp.Close()
+	s.host.Close()
 	err := s.pool.Close()
 	s.load.group.Wait()
-	return err
+	return errors.Join(err, s.store.Close())
 }

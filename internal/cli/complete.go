@@ -143,6 +143,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --cache-dir":      folders,
 		"serve --cache-disk":     free,
 		"serve --slot-save-path": folders,
+		"serve --store":          folders,
 		"serve --mcp-approve":    parts("request", "always", "never"),
 		"serve --mcp-result":     free,
 		"plan --adapter":         free,

@@ -86,6 +86,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&s.draft, "draft", "", "draft tokens of the first model with a smaller one in `FILE` of the same tokens, or early (first layers); same text")
 	f.StringVar(&o.CacheDir, "cache-dir", "", "keep keys and values of prompts in `FOLDER`, also after a restart (prompts can be read there)")
 	f.Var(&s.disk, "cache-disk", "largest size of the folder of --cache-dir (0 = 4 GiB)")
+	f.StringVar(&s.c.Store, "store", "", "keep responses and conversations in `FOLDER` until clients delete them (what was said can be read there)")
 	f.StringVar(&s.c.SlotSavePath, "slot-save-path", "", "let clients save and restore slots in files of `FOLDER`")
 	f.StringVar(&o.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.Var((*budgetFlag)(&o.Budget), "budget", "memory limit of all models together, such as ram=8GiB; it is divided between those in use")

@@ -34,7 +34,7 @@ var faces = map[string]string{
 	"examples/...":         ". place train flow/... nested/... grad/... tensor",
 	"internal/cli/toolbox": ". internal/fault internal/store/durable",
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"serve/...":            ". place serve/... internal/fault internal/machine/ledger internal/spelling",
+	"serve/...":            ". place serve/... internal/fault internal/machine/ledger internal/spelling internal/store/durable",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
 	"internal/cli/...":     ". serve place train internal/cli/... internal/bench/... internal/engine internal/fault internal/grammar internal/kernel internal/machine/... internal/memory/checkpoint internal/memory/checkpoint internal/memory/cuda internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/token internal/toml",
 }

@@ -20,8 +20,12 @@ func server(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store, err := NewStore(StoreConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	mux := http.NewServeMux()
-	host.New(host.Config{Pool: pool, Keys: []string{"secret-key"}}).Mount(mux, Routes())
+	host.New(host.Config{Pool: pool, Keys: []string{"secret-key"}}).Mount(mux, Routes(store))
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.Close()

@@ -3,6 +3,7 @@
 //	POST /v1/chat/completions       openaichat.go    conversation in, choices out
 //	POST /v1/completions            complete.go      text or ids in, choices out
 //	POST /v1/responses              respond.go       items in (history.go), items out (items.go), tools of MCP servers (mcp.go)
+//	/v1/responses/ID, /v1/conversations    storeroutes.go: what is kept (store.go, storefile.go), background.go
 //	POST /v1/embeddings, /rerank    openaiembed.go   texts in, vectors or scores out
 //	POST /v1/audio/transcriptions   audio.go         a sound in, text out
 //	POST /v1/verify                 verify.go       a receipt in, whether the answer is the same out

@@ -39,7 +39,8 @@ func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 		}
 	}
 	for i := range in.Input {
-		if err := y.add(i, &in.Input[i]); err != nil {
+		// Its own items have the numbers that the client knows them by, those before are negative.
+		if err := y.add(i-in.before, &in.Input[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +109,7 @@ func (y *history) flush() {
 func (y *history) approval(i int, e *item) error {
 	asked := y.asked[e.Approval]
 	if asked == nil {
-		return host.Invalid("input", "input[%d] answers the approval request %q, which is not in the input: no responses are kept, so send it back", i, e.Approval)
+		return host.Invalid("input", "input[%d] answers the approval request %q, which is not in the input: send it back, or the id of the response that has it as previous_response_id", i, e.Approval)
 	}
 	said, again := y.said[e.Approval]
 	if again && said != e.Approve {

@@ -16,26 +16,28 @@ type event = map[string]any
 
 // A response is what is returned, and what the events of a stream begin and end with.
 type response struct {
-	ID           string         `json:"id"`
-	Object       string         `json:"object"`
-	Created      int64          `json:"created_at"`
-	Status       string         `json:"status"`
-	Error        any            `json:"error"`
-	Incomplete   any            `json:"incomplete_details"`
-	Instructions *string        `json:"instructions"`
-	MaxOutput    *int           `json:"max_output_tokens"`
-	Model        string         `json:"model"`
-	Output       []any          `json:"output"`
-	Parallel     bool           `json:"parallel_tool_calls"`
-	Previous     *string        `json:"previous_response_id"`
-	Store        bool           `json:"store"`
-	Temperature  *float32       `json:"temperature"`
-	ToolChoice   string         `json:"tool_choice"`
-	Tools        []any          `json:"tools"`
-	TopP         *float32       `json:"top_p"`
-	Truncation   string         `json:"truncation"`
-	Metadata     map[string]any `json:"metadata"`
-	Usage        *respondUsage  `json:"usage"`
+	ID           string        `json:"id"`
+	Object       string        `json:"object"`
+	Created      int64         `json:"created_at"`
+	Status       string        `json:"status"`
+	Error        any           `json:"error"`
+	Incomplete   any           `json:"incomplete_details"`
+	Instructions *string       `json:"instructions"`
+	MaxOutput    *int          `json:"max_output_tokens"`
+	Model        string        `json:"model"`
+	Output       []any         `json:"output"`
+	Parallel     bool          `json:"parallel_tool_calls"`
+	Previous     *string       `json:"previous_response_id"`
+	Conversation *reference    `json:"conversation"`
+	Background   bool          `json:"background"`
+	Store        bool          `json:"store"`
+	Temperature  *float32      `json:"temperature"`
+	ToolChoice   string        `json:"tool_choice"`
+	Tools        []any         `json:"tools"`
+	TopP         *float32      `json:"top_p"`
+	Truncation   string        `json:"truncation"`
+	Metadata     metadata      `json:"metadata"`
+	Usage        *respondUsage `json:"usage"`
 
 	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
@@ -98,6 +100,7 @@ type output struct {
 	id       string
 	answer   openaiAnswer
 	send     func(event) error
+	keep     func() // the response, which has ended
 	sequence int
 	started  bool
 
@@ -120,10 +123,14 @@ type output struct {
 }
 
 func newOutput(id string, in *respondRequest) *output {
-	o := &output{in: in, id: id, answer: openaiAnswer{speller: &speller{}}, send: func(event) error { return nil }}
+	o := &output{in: in, id: id, answer: openaiAnswer{speller: &speller{}}, send: func(event) error { return nil }, keep: func() {}}
 	o.response = response{
 		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: in.Model, MaxOutput: in.MaxOutput,
-		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
+		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: in.Metadata,
+		Previous: in.Previous, Conversation: in.Conversation, Background: in.Background, Store: in.stored(),
+	}
+	if in.Metadata == nil {
+		o.response.Metadata = metadata{}
 	}
 	if in.Instructions != "" {
 		o.response.Instructions = &in.Instructions
@@ -185,8 +192,7 @@ func (o *output) take(t atenia.Token) error {
 
 // itemID is the id of the item that is being written.
 func (o *output) itemID() string {
-	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc", "mcp_call": "mcp", "mcp_approval_request": "mcpr", "mcp_list_tools": "mcpl"}[o.open]
-	return fmt.Sprintf("%s_%s_%d", prefix, o.id, len(o.response.Output))
+	return fmt.Sprintf("%s_%s_%d", itemPrefixes[o.open], o.id, len(o.response.Output))
 }
 
 // piece adds text to a message or to reasoning.
@@ -364,6 +370,7 @@ func (o *output) end() error {
 	u := &o.usage
 	o.response.Usage = &respondUsage{Input: u.Prompt, Output: u.Answer, Total: u.Prompt + u.Answer}
 	o.response.Usage.Details.Cached = u.Cached
+	o.keep()
 	return o.send(event{"type": "response." + status, "response": o.response})
 }
 
@@ -373,5 +380,6 @@ func (o *output) fail(p *host.Problem) error {
 		return err
 	}
 	o.response.Status, o.response.Error = "failed", map[string]string{"code": p.Code, "message": host.Short(p.Message)}
+	o.keep()
 	return o.send(event{"type": "response.failed", "response": o.response})
 }

@@ -143,9 +143,9 @@ func unloadRouted(_ http.ResponseWriter, r *host.Request) error {
 // A llamaRequest is the body of /completion.
 type llamaRequest struct {
 	openaiAsk
-	Prompt  prompts         `json:"prompt"`
-	Predict *int            `json:"n_predict"` // less than 0 = as many as there is room for
-	Probs   int             `json:"n_probs"`
+	Prompt  prompts `json:"prompt"`
+	Predict *int    `json:"n_predict"` // less than 0 = as many as there is room for
+	Probs   int     `json:"n_probs"`
 
 	// Read and ignored: what llama-server keeps is kept here without being asked.
 	Cache    json.RawMessage `json:"cache_prompt"`

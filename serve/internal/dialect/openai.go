@@ -11,18 +11,18 @@ import (
 	"atenia/serve/internal/host"
 )
 
-// Routes returns the endpoints of all dialects.
-func Routes() []host.Route {
-	return slices.Concat(openaiRoutes(), llamaRoutes(), anthropicRoutes(), ollamaRoutes())
+// Routes returns the endpoints of all dialects. What clients want to be kept is in a store.
+func Routes(s *Store) []host.Route {
+	return slices.Concat(openaiRoutes(s), s.routes(), llamaRoutes(), anthropicRoutes(), ollamaRoutes())
 }
 
-func openaiRoutes() []host.Route {
+func openaiRoutes(s *Store) []host.Route {
 	routes := []host.Route{
 		{Pattern: "GET /v1/models", Serve: listModels},
 		{Pattern: "GET /v1/models/{id...}", Serve: showModel},
 		{Pattern: "POST /v1/chat/completions", Serve: openaiChat},
 		{Pattern: "POST /v1/completions", Serve: complete},
-		{Pattern: "POST /v1/responses", Serve: respond},
+		{Pattern: "POST /v1/responses", Serve: s.respond},
 		{Pattern: "POST /v1/verify", Serve: verify},
 		{Pattern: "POST /v1/embeddings", Serve: openaiEmbed},
 		{Pattern: "POST /v1/rerank", Serve: rerank},

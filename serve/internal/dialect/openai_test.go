@@ -30,7 +30,7 @@ func TestOpenAI(t *testing.T) {
 		{"/v1/completions", `{"prompt":[[1,99999999]]}`, 400, `prompt has the token 99999999`},
 		{"/v1/responses", `{"input":"Once","max_output_tokens":3,"temperature":0}`, 200, `"object":"response"|"status":"incomplete"|"reason":"max_output_tokens"|"type":"output_text"|"output_tokens":3`},
 		{"/v1/responses", `{"input":"Once","max_output_tokens":3,"temperature":0,"stream":true}`, 200, `event: response.created|event: response.output_item.added|event: response.output_text.delta|event: response.output_item.done|event: response.incomplete`},
-		{"/v1/responses", `{"input":"Once","previous_response_id":"resp_1"}`, 400, `no responses are kept`},
+		{"/v1/responses", `{"input":"Once","previous_response_id":"resp_1"}`, 404, `Send the whole conversation as input`},
 		{"/v1/embeddings", `{"input":["a","b"],"encoding_format":"base64"}`, 200, `"object":"list"|"index":1,"embedding":"`},
 		{"/v1/embeddings", `{"input":[]}`, 400, `input has 0 texts`},
 		{"/v1/rerank", `{"query":"a","documents":["b"],"top_n":0}`, 400, `top_n is 0, want 1 or more`},

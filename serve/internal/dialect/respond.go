@@ -14,8 +14,8 @@ import (
 	"atenia/serve/internal/host"
 )
 
-// A respondRequest is the body. The server keeps no responses: clients send the whole
-// conversation.
+// A respondRequest is the body. Input is the whole conversation once [Store.resume] has put what
+// it continues before it.
 type respondRequest struct {
 	openaiAsk
 	Input        input      `json:"input"`
@@ -30,14 +30,19 @@ type respondRequest struct {
 		Effort  string          `json:"effort"`
 		Summary json.RawMessage `json:"summary"`
 	} `json:"reasoning"`
-	Previous    *string  `json:"previous_response_id"`
-	Background  bool     `json:"background"`
-	Truncation  string   `json:"truncation"`
-	Include     []string `json:"include"`
-	TopLogProbs int      `json:"top_logprobs"`
-	MaxCalls    *int     `json:"max_tool_calls"`
-	Special     bool     `json:"parse_special"`
+	Previous     *string    `json:"previous_response_id"`
+	Conversation *reference `json:"conversation"`
+	Store        *bool      `json:"store"`
+	Metadata     metadata   `json:"metadata"`
+	Background   bool       `json:"background"`
+	Truncation   string     `json:"truncation"`
+	Include      []string   `json:"include"`
+	TopLogProbs  int        `json:"top_logprobs"`
+	MaxCalls     *int       `json:"max_tool_calls"`
+	Special      bool       `json:"parse_special"`
 
+	items   []json.RawMessage     // the input as it is kept
+	before  int                   // items of it that are not the request's own
 	answers []host.Answer         // to questions about calls
 	spaces  map[string]spacedName // of tools of namespaces, by the names that the model knows
 	custom  map[string]bool       // names of tools whose input is a text
@@ -77,9 +82,10 @@ func (p *input) UnmarshalJSON(b []byte) error {
 		if err := json.Unmarshal(b, &text); err != nil {
 			return err
 		}
-		*p = input{{Role: "user", Content: openaiContent{text: text}}}
+		*p = input{{Role: "user", Content: openaiContent{text: text}, raw: textInput(b)}}
 		return nil
 	}
+	var raws []json.RawMessage
 	// Package json makes an item of each element, also of those that cannot be one.
 	var e json.RawMessage
 	each := json.NewDecoder(bytes.NewReader(b))
@@ -93,8 +99,13 @@ func (p *input) UnmarshalJSON(b []byte) error {
 		if e[0] != '{' {
 			return host.Invalid("input", "input[%d] is no object", i)
 		}
+		raws = append(raws, bytes.Clone(e))
 	}
-	return json.Unmarshal(b, (*[]item)(p))
+	err := json.Unmarshal(b, (*[]item)(p))
+	for i := range min(len(raws), len(*p)) {
+		(*p)[i].raw = raws[i]
+	}
+	return err
 }
 
 // An item is a message, a call of a function, its output, reasoning, or about tools of an
@@ -119,6 +130,8 @@ type item struct {
 	Approval string          `json:"approval_request_id"`
 	Approve  bool            `json:"approve"`
 	Reason   string          `json:"reason"`
+
+	raw json.RawMessage // as it came
 }
 
 func (e *item) id() string {
@@ -293,18 +306,13 @@ func (in *respondRequest) offer(c *atenia.Conversation, h *hosted) error {
 	})
 }
 
-func respond(_ http.ResponseWriter, r *host.Request) error {
-	var in respondRequest
-	if err := r.ReadJSON(&in); err != nil {
-		return err
-	}
-	switch {
-	case in.Previous != nil && *in.Previous != "":
-		return host.Unsupported("previous_response_id", "no responses are kept: send the whole conversation as input")
-	case in.N != nil && *in.N != 1:
+// check refuses what one answer cannot be made of, and completes the request.
+func (in *respondRequest) check(r *host.Request) error {
+	if in.N != nil && *in.N != 1 {
 		return host.Unsupported("n", "n is %d, want 1: send further requests for further answers", *in.N)
-	case in.Background:
-		return host.Unsupported("background", "background is not supported")
+	}
+	if err := in.checkStored(); err != nil {
+		return err
 	}
 	if err := in.checkInclude(r); err != nil {
 		return err
@@ -312,52 +320,36 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	if err := in.checkTruncation(); err != nil {
 		return err
 	}
-	if err := in.unfold(r); err != nil {
-		return err
-	}
-	o := newOutput(r.ID, &in)
-	h, err := newHosted(r, o, &in)
+	return in.unfold(r)
+}
+
+func (s *Store) respond(_ http.ResponseWriter, r *host.Request) error {
+	in, o, err := s.read(r)
 	if err != nil {
 		return err
 	}
-	if o.hosted = h; h != nil && in.Receipt != "" {
+	if o.hosted != nil && in.Receipt != "" {
 		return host.Unsupported("receipt", "receipt is of one answer, and tools of MCP servers make several")
+	}
+	if in.Background {
+		return s.background(r, in, o)
+	}
+	h := o.hosted
+	if in.stored() || in.Conversation != nil {
+		o.keep = func() { s.keep(r, in, o, nil) }
 	}
 	if in.Stream {
 		events := r.Events(host.Manner{Ping: openaiPing, Fail: o.fail})
 		o.send = func(e event) error {
 			e["sequence_number"] = o.sequence
 			o.sequence++
-			return events.Event(fmt.Sprint(e["type"]), e)
+			if err := events.Event(fmt.Sprint(e["type"]), e); err != nil {
+				return host.Gone(err)
+			}
+			return nil
 		}
 	}
-	l, err := r.Borrow(in.Model)
-	if err != nil {
-		return err
-	}
-	defer l.Release()
-	o.response.Model = l.Info.Name
-	c, err := in.conversation(l)
-	if err != nil {
-		return err
-	}
-	pieces, err := newSpeller(l.Model, in.logProbs() > 0)
-	if err != nil {
-		return err
-	}
-	if err := in.offer(&c, h); err != nil {
-		return err
-	}
-	if c.Messages, err = in.messages(h); err != nil {
-		return err
-	}
-	if h != nil {
-		h.l = l
-	}
-	if err := in.settle(r, l, c, h); err != nil {
-		return err
-	}
-	err = in.turns(r, l, &c, o, pieces)
+	err = in.answer(r, o)
 	switch {
 	case in.Stream:
 		return err
@@ -370,6 +362,44 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	return r.WriteJSON(http.StatusOK, o.response)
+}
+
+// answer answers, with the model and all that the request has for it.
+func (in *respondRequest) answer(r *host.Request, o *output) error {
+	l, err := r.Borrow(in.Model)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	pieces, err := newSpeller(l.Model, in.logProbs() > 0)
+	if err != nil {
+		return err
+	}
+	c, err := in.whole(l, o)
+	if err != nil {
+		return err
+	}
+	if o.hosted != nil {
+		o.hosted.l = l
+	}
+	if err := in.settle(r, l, c, o.hosted); err != nil {
+		return err
+	}
+	return in.turns(r, l, &c, o, pieces)
+}
+
+// whole returns what the model is given.
+func (in *respondRequest) whole(l *host.Lease, o *output) (atenia.Conversation, error) {
+	o.response.Model = l.Info.Name
+	c, err := in.conversation(l)
+	if err != nil {
+		return c, err
+	}
+	if err := in.offer(&c, o.hosted); err != nil {
+		return c, err
+	}
+	c.Messages, err = in.messages(o.hosted)
+	return c, err
 }
 
 // turns answers, and calls the tools of MCP servers until the answer has no further calls.

@@ -5,7 +5,7 @@
 //	Lease    one model, borrowed for a request
 //	Host     the pool, limits, keys, log and metrics
 //	Route    one endpoint of a dialect: its pattern, how it answers, how it fails
-//	Request  a request with an id: reads JSON, borrows models, generates
+//	Request  a request with an id: reads JSON, borrows models, generates, goes on without its client (Detach)
 //	Events   a stream of server-sent events; Lines a stream of JSON lines
 //	Problem  an error with a status, which each dialect writes in its own form
 //

@@ -77,6 +77,7 @@ type Host struct {
 	held     atomic.Int64 // bytes of bodies that are still coming
 	serial   atomic.Uint64
 	draining atomic.Bool
+	detached detached
 }
 
 // New returns a host.
@@ -132,7 +133,9 @@ func (h *Host) Handler(route Route) http.Handler {
 			r.out.end()
 		}
 		if !route.Public {
-			h.busy.Add(-1)
+			if !r.passed {
+				h.busy.Add(-1)
+			}
 			defer h.running.Add(-1)
 		}
 		h.finish(r, &route, t, err)

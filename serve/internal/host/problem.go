@@ -101,10 +101,16 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, errTimeout):
 		return &Problem{Status: http.StatusGatewayTimeout, Code: "timeout", Message: errTimeout.Error(), Err: err}
 	case errors.Is(err, context.Canceled):
-		const closedRequest = 499 // nginx's number for a client that went away
-		return &Problem{Status: closedRequest, Code: "canceled", Message: "the request was canceled", Err: err}
+		return Gone(err)
 	}
 	return &Problem{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error", Err: err}
+}
+
+// Gone returns the problem of a client that went away, as an error says that may be one of the
+// network.
+func Gone(err error) *Problem {
+	const closedRequest = 499 // nginx's number
+	return &Problem{Status: closedRequest, Code: "canceled", Message: "the request was canceled", Err: err}
 }
 
 var errTimeout = errors.New("the request took longer than the server allows")

@@ -39,6 +39,7 @@ type Request struct {
 	client string  // hash of its key, or who is behind a connection; "" = its address
 	span   trace.Span
 	asks   atomic.Int64 // answers so far
+	passed bool         // what it began counts for the limit in its place
 }
 
 // Pool returns the models.

@@ -76,6 +76,47 @@ def responses():
     assert call.name == "weather" and isinstance(json.loads(call.arguments)["city"], str) and call.call_id
 
 
+def kept():
+    usual = {"model": "default", "max_output_tokens": 8, "temperature": 0}
+    first = client.responses.create(input="Tell me about a dog.", metadata={"topic": "dogs"}, **usual)
+    again = client.responses.retrieve(first.id)
+    assert again.output_text == first.output_text and again.metadata == {"topic": "dogs"} and again.store
+    assert [i.content[0].text for i in client.responses.input_items.list(first.id)] == ["Tell me about a dog."]
+    second = client.responses.create(input="And a cat?", previous_response_id=first.id, **usual)
+    whole = [{"role": "user", "content": "Tell me about a dog."}, *[o.to_dict() for o in first.output], {"role": "user", "content": "And a cat?"}]
+    assert second.output_text == client.responses.create(input=whole, store=False, **usual).output_text
+    assert client.responses.input_tokens.count(model="default", input="And a cat?", previous_response_id=first.id).input_tokens == second.usage.input_tokens
+    assert len(client.responses.compact(model="default", input=whole).output) == 3
+    talk = client.conversations.create(items=[{"type": "message", "role": "user", "content": "Hello."}], metadata={"a": "b"})
+    client.responses.create(input="And a cat?", conversation=talk.id, **usual)
+    assert [i.role for i in client.conversations.items.list(talk.id, order="asc", limit=1)] == ["user", "user", "assistant"]  # page by page
+    item = client.conversations.items.create(talk.id, items=[{"type": "message", "role": "user", "content": "Bye."}]).data[0]
+    assert client.conversations.items.retrieve(item.id, conversation_id=talk.id).content[0].text == "Bye."
+    client.conversations.items.delete(item.id, conversation_id=talk.id)
+    assert client.conversations.update(talk.id, metadata={"a": "c"}).metadata == client.conversations.retrieve(talk.id).metadata == {"a": "c"}
+    assert client.conversations.delete(talk.id).deleted
+
+    seen = []
+    for e in client.responses.create(input="Tell me about a dog.", background=True, stream=True, **usual):
+        seen.append(e)
+        if e.sequence_number == 3:
+            break
+    rest = list(client.responses.retrieve(seen[0].response.id, stream=True, starting_after=3))
+    assert [e.sequence_number for e in seen + rest] == list(range(len(seen + rest))) and rest[-1].response.output_text == first.output_text
+    r = client.responses.create(input="Tell me about a dog.", background=True, **{**usual, "max_output_tokens": 400}, extra_body={"ignore_eos": True})
+    assert r.status == "queued"
+    try:
+        assert client.responses.cancel(r.id).status == "cancelled"
+    except openai.BadRequestError:  # it has ended
+        assert client.responses.retrieve(r.id).status == "incomplete"
+    client.responses.delete(first.id)
+    try:
+        client.responses.retrieve(first.id)
+        raise AssertionError("there after delete")
+    except openai.NotFoundError:
+        pass
+
+
 class Dog(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
     size: Literal["small", "large"]
@@ -168,6 +209,6 @@ if len(sys.argv) > 3:
     print("ok openai", sys.argv[3])
     sys.exit()
 stream(chat())
-for check in [logprobs, calls, demanded, schema, responses, embeddings, errors]:
+for check in [logprobs, calls, demanded, schema, responses, kept, embeddings, errors]:
     check()
     print("ok", check.__name__)
