@@ -74,7 +74,8 @@ func (s *Server) agents() []host.Route {
 		{Pattern: "POST /mcp", Serve: m},
 		{Pattern: "GET /mcp", Serve: m},
 		{Pattern: "DELETE /mcp", Serve: m},
-		{Pattern: "GET /ws", Serve: socket},
+		{Pattern: "GET /ws", Serve: socket, Ticket: true},
+		{Pattern: "POST /v1/tickets", Serve: s.host.Ticket, Fail: dialect.Fail},
 	}
 }
 

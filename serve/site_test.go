@@ -93,6 +93,53 @@ func TestSites(t *testing.T) {
 	}
 }
 
+// TestCrossSite: what a page of another site asks for without reading it is refused, a link that is
+// followed is not.
+func TestCrossSite(t *testing.T) {
+	_, web := newServer(t, Config{})
+	for _, c := range []struct {
+		site, mode string
+		want       int
+	}{{"", "", 200}, {"same-origin", "cors", 200}, {"none", "navigate", 200}, {"cross-site", "navigate", 200}, {"cross-site", "no-cors", 403}, {"cross-site", "", 403}} {
+		if status, text := get(t, web.URL+"/v1/models", "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode); status != c.want {
+			t.Errorf("%+v: %d %s", c, status, text)
+		}
+		if status, text := post(t, web.URL+"/tokenize", `{"content":"a"}`, "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode); status != c.want && !(c.site == "cross-site" && status == 403) {
+			t.Errorf("%+v, posted: %d %s", c, status, text)
+		}
+	}
+}
+
+// TestTickets: a ticket opens a WebSocket once without a key, and nothing else.
+func TestTickets(t *testing.T) {
+	_, web := newServer(t, Config{Keys: []string{"first-key"}})
+	if status, text := post(t, web.URL+"/v1/tickets", "{}"); status != 401 {
+		t.Errorf("a ticket without a key: %d %s", status, text)
+	}
+	open := func(query string) bool {
+		t.Helper()
+		c, resp, err := websocket.Dial(t.Context(), web.URL+"/ws"+query, nil)
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+		if err == nil {
+			c.CloseNow()
+		}
+		return err == nil
+	}
+	status, text := post(t, web.URL+"/v1/tickets", "{}", "Authorization", "Bearer first-key")
+	ticket := object(t, text)["ticket"].(string)
+	if status != 200 || len(ticket) != 32 {
+		t.Fatal(status, text)
+	}
+	if status, _ := get(t, web.URL+"/v1/models?ticket="+ticket); status != 401 {
+		t.Errorf("models by a ticket: %d", status)
+	}
+	if open("") || open("?ticket=x") || !open("?ticket="+ticket) || open("?ticket="+ticket) {
+		t.Error("a ticket opens a socket other than once")
+	}
+}
+
 // TestHeaders: a refused key is told which kind is wanted, and what depends on who asks is
 // kept by no cache.
 func TestHeaders(t *testing.T) {

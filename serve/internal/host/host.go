@@ -67,6 +67,7 @@ type Host struct {
 	limits   Limits
 	tools    Tools
 	desk     *desk
+	tickets  tickets
 	calls    toolLog
 	log      *slog.Logger
 	tracer   trace.Tracer
@@ -98,6 +99,7 @@ type Route struct {
 	Serve   func(w http.ResponseWriter, r *Request) error
 	Fail    func(r *Request, p *Problem) // writes a problem; nil = {"error": "…"}
 	Public  bool                         // no key is wanted, and it answers while draining and when busy
+	Ticket  bool                         // a ticket in the query stands for a key
 }
 
 // Mount adds routes to a mux.
@@ -211,7 +213,7 @@ func (h *Host) admit(r *Request, route *Route) error {
 		return nil
 	}
 	switch {
-	case !h.hasKey(r):
+	case !h.hasKey(r) && !(route.Ticket && h.hasTicket(r)):
 		r.w.Header().Set("WWW-Authenticate", "Bearer")
 		return &Problem{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "A valid API key is needed: Authorization: Bearer KEY."}
 	case h.draining.Load():
@@ -243,6 +245,12 @@ func (h *Host) hasKey(r *Request) bool {
 	return found == 1
 }
 
+// hasTicket takes the ticket that a request has, and says whose the request is.
+func (h *Host) hasTicket(r *Request) (ok bool) {
+	r.client, ok = h.tickets.take(r.URL.Query().Get("ticket"))
+	return ok
+}
+
 // keyOf returns the key that a request has, "" if it has none.
 func keyOf(q *http.Request) string {
 	if scheme, token, ok := strings.Cut(q.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
@@ -260,6 +268,11 @@ func (h *Host) checkSite(r *Request) error {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
+		// A browser says so of what a page of another site asks for without reading it, such as an
+		// image; a link that is followed is not of these.
+		if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !(r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate") && !slices.Contains(h.origins, "*") {
+			return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: "Pages of other sites may not use this server: allow their origin with --cors."}
+		}
 		return nil
 	}
 	if slices.ContainsFunc(h.origins, func(o string) bool {
