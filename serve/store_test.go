@@ -230,7 +230,7 @@ func TestStoreBounds(t *testing.T) {
 		t.Errorf("one of 600 KiB: %s", there())
 	}
 	status, text := post(t, url+"/"+ids[0]+"/items", large)
-	if status != 400 || !strings.Contains(text, "655360") || there() != "+--" {
+	if status != 400 || !strings.Contains(text, "655360") || !strings.Contains(text, `"param":"items"`) || there() != "+--" {
 		t.Errorf("one of 800 KiB: %d %s", status, text)
 	}
 }

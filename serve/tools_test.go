@@ -543,7 +543,7 @@ func TestInclude(t *testing.T) {
 	if fmt.Sprint(streamed) != fmt.Sprint(probs) {
 		t.Errorf("the stream has %v, want %v", streamed, probs)
 	}
-	if out := respond(t, web.URL, `{"input":"a","max_output_tokens":2,"top_logprobs":2}`); strings.Contains(fmt.Sprint(out["output"]), "logprob") {
+	if out := respond(t, web.URL, `{"input":"a","max_output_tokens":2,"top_logprobs":2}`); strings.Contains(fmt.Sprint(out["output"]), "logprob:") {
 		t.Errorf("%v", out["output"])
 	}
 	if status, text := post(t, web.URL+"/v1/responses", `{"input":"a","include":"logprobs"}`); status != 400 {

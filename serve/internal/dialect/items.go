@@ -32,12 +32,13 @@ type response struct {
 	Background   bool          `json:"background"`
 	Store        bool          `json:"store"`
 	Temperature  *float32      `json:"temperature"`
-	ToolChoice   string        `json:"tool_choice"`
+	ToolChoice   any           `json:"tool_choice"`
 	Tools        []any         `json:"tools"`
 	TopP         *float32      `json:"top_p"`
 	Truncation   string        `json:"truncation"`
 	Metadata     metadata      `json:"metadata"`
 	Usage        *respondUsage `json:"usage"`
+	echoed
 
 	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
@@ -60,7 +61,7 @@ type textItem struct {
 	Type    string     `json:"type"`
 	Status  string     `json:"status"`
 	Role    string     `json:"role,omitempty"`
-	Summary []textPart `json:"summary,omitempty"`
+	Summary []textPart `json:"summary,omitzero"` // of reasoning
 	Content []textPart `json:"content"`
 }
 
@@ -68,7 +69,7 @@ type textPart struct {
 	Type        string `json:"type"` // "output_text" or "reasoning_text"
 	Text        string `json:"text"`
 	Annotations []any  `json:"annotations"`
-	LogProbs    []prob `json:"logprobs,omitempty"`
+	LogProbs    []prob `json:"logprobs,omitzero"` // of "output_text"
 }
 
 // A callItem is a call of a function.
@@ -126,7 +127,7 @@ func newOutput(id string, in *respondRequest) *output {
 	o := &output{in: in, id: id, answer: openaiAnswer{speller: &speller{}}, send: func(event) error { return nil }, keep: func() {}}
 	o.response = response{
 		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: in.Model, MaxOutput: in.MaxOutput,
-		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: in.Metadata,
+		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: in.ToolChoice.echo(), Tools: in.echoTools(), TopP: in.TopP, echoed: in.echo(), Metadata: in.Metadata,
 		Previous: in.Previous, Conversation: in.Conversation, Background: in.Background, Store: in.stored(),
 	}
 	if in.Metadata == nil {
@@ -226,11 +227,10 @@ func (o *output) at(kind string, e event) event {
 }
 
 func (o *output) part() textPart {
-	kind := "output_text"
 	if o.open == "reasoning" {
-		kind = "reasoning_text"
+		return textPart{Type: "reasoning_text", Text: o.text.String(), Annotations: []any{}}
 	}
-	return textPart{Type: kind, Text: o.text.String(), Annotations: []any{}, LogProbs: o.probs}
+	return textPart{Type: "output_text", Text: o.text.String(), Annotations: []any{}, LogProbs: append([]prob{}, o.probs...)}
 }
 
 // item returns the item that is being written.
@@ -249,6 +249,8 @@ func (o *output) item(status string) any {
 	i := textItem{ID: o.itemID(), Type: o.open, Status: status, Content: []textPart{}}
 	if o.open == "message" {
 		i.Role = "assistant"
+	} else {
+		i.Summary = []textPart{}
 	}
 	if o.text.Len() > 0 {
 		i.Content = append(i.Content, o.part())
@@ -366,7 +368,10 @@ func (o *output) end() error {
 		status = "incomplete"
 		o.response.Incomplete = map[string]string{"reason": "max_output_tokens"}
 	}
-	o.response.Status = status
+	if o.response.Status = status; status == "completed" {
+		at := now()
+		o.response.Completed = &at
+	}
 	u := &o.usage
 	o.response.Usage = &respondUsage{Input: u.Prompt, Output: u.Answer, Total: u.Prompt + u.Answer}
 	o.response.Usage.Details.Cached = u.Cached

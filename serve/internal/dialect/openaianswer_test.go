@@ -82,8 +82,8 @@ func TestItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"id":"rs_1_0","type":"reasoning","status":"completed","content":[{"type":"reasoning_text","text":"hm","annotations":[]}]},` +
-		`{"id":"msg_1_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"So be it.","annotations":[]}]},` +
+	want := `[{"id":"rs_1_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"hm","annotations":[]}]},` +
+		`{"id":"msg_1_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"So be it.","annotations":[],"logprobs":[]}]},` +
 		`{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"call_1","name":"f","arguments":"{}"}]`
 	if string(b) != want {
 		t.Errorf("%s, want\n%s", b, want)

@@ -67,6 +67,7 @@ type spacedName struct{ space, name string }
 type flatFormat struct {
 	Type   string          `json:"type"`
 	Name   string          `json:"name"`
+	About  *string         `json:"description"` // it changes nothing here
 	Schema json.RawMessage `json:"schema"`
 	Strict *bool           `json:"strict"`
 }
@@ -395,6 +396,7 @@ func (in *respondRequest) whole(l *host.Lease, o *output) (atenia.Conversation, 
 	if err != nil {
 		return c, err
 	}
+	o.response.sampled(&c.Sampling)
 	if err := in.offer(&c, o.hosted); err != nil {
 		return c, err
 	}

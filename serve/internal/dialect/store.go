@@ -167,7 +167,7 @@ func (s *Store) missing(param, code, format string, args ...any) *host.Problem {
 func (s *Store) put(c *record) error {
 	n := c.bytes()
 	if n > s.most {
-		return host.Invalid("", "%s has %d bytes, the most that is kept is %d", c.id, n, s.most)
+		return host.Invalid("items", "%s has %d bytes then, the most that is kept is %d", c.id, n, s.most)
 	}
 	if err := s.writeFile(c); err != nil {
 		return err

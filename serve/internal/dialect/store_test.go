@@ -29,10 +29,13 @@ func TestStoreCounts(t *testing.T) {
 			switch n := rng.IntN(10); {
 			case n < 5:
 				ids = append(ids, id)
-				if old := runs[id]; old != nil && !old.ended {
-					continue // a run has one record
-				}
-				if n == 0 {
+				old := runs[id]
+				switch {
+				case old != nil && !old.ended && cancelled[id]:
+					continue // its record is gone, and comes no more
+				case old != nil && !old.ended:
+					c.run = old // it goes on
+				case n == 0:
 					c.run = &run{changed: make(chan struct{}), cancel: func(error) { cancelled[id] = true }}
 				}
 				runs[id], cancelled[id] = c.run, false

@@ -52,7 +52,7 @@ hold() {
 	exit 1
 }
 
-start
+start --store "$dir/kept"
 python
 for client in "$here"/*.mjs; do
 	node "$dir/$(basename "$client")" "$url/v1" "$key"
