@@ -7,6 +7,7 @@ import (
 
 // disjoint reports whether it is plain that no value satisfies a way of a and one of b.
 func (c *compiler) disjoint(a, b [][]*value) (bool, error) {
+	lost := c.lost
 	for _, x := range a {
 		for _, y := range b {
 			if no, err := c.empty(append(slices.Clone(x), y...), 0); !no || err != nil {
@@ -14,7 +15,7 @@ func (c *compiler) disjoint(a, b [][]*value) (bool, error) {
 			}
 		}
 	}
-	return true, nil
+	return c.lost == lost, nil
 }
 
 // void reports whether it is plain that no value satisfies a way.
@@ -29,12 +30,13 @@ func (c *compiler) empty(way []*value, depth int) (bool, error) {
 	if no, ok := c.voids[name]; ok {
 		return no, nil
 	}
+	lost := c.lost
 	f, err := c.merge(way)
 	if err != nil {
 		return false, err
 	}
 	no, err := c.contradicts(f, depth)
-	if err == nil && depth == 0 {
+	if err == nil && depth == 0 && c.lost == lost {
 		c.voids[name] = no
 	}
 	return no, err
@@ -91,8 +93,9 @@ func (c *compiler) unsatisfiable(all []*value, depth int) (bool, error) {
 	c.open++
 	c.looked++
 	defer func() { c.open-- }()
+	lost := c.lost
 	ways, err := c.ways(all)
-	if err != nil { // which is told when the member is compiled
+	if err != nil || c.lost > lost { // which is told when the member is compiled
 		return false, nil
 	}
 	for _, w := range ways {

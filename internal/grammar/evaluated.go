@@ -20,6 +20,7 @@ func (c *compiler) evaluated(v *value, ways [][]*value) ([][]*value, error) {
 		}
 		return nil, fail(x, "what a schema leaves unevaluated is not supported together with not in not")
 	}
+	c.lost++ // an alternative that holds, too, may evaluate more
 	out := make([][]*value, len(ways))
 	for i, w := range ways {
 		out[i] = slices.Clone(w)

@@ -112,12 +112,14 @@ type compiler struct {
 	open    int                // [compiler.unsatisfiable]: schemas that are being split,
 	looked  int                // and how many were
 	refused int                // [compiler.count]
+	lost    int                // how often ways or values were left out that satisfy a schema
+	fewer   map[int]bool       // by the id of a schema: whether known lacks some
 }
 
 func newCompiler(b *Budget, root *value) *compiler {
 	return &compiler{
 		budget: b, root: root, memo: map[string]int{}, fixed: map[string]int{}, places: placesOf(root), last: root.last(),
-		known: map[int][][]*value{}, mades: map[string]*value{}, voids: map[string]bool{}, sets: map[string]*dfa{},
+		known: map[int][][]*value{}, fewer: map[int]bool{}, mades: map[string]*value{}, voids: map[string]bool{}, sets: map[string]*dfa{},
 	}
 }
 

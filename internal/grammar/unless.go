@@ -33,6 +33,7 @@ func (c *compiler) waysNot(v *value, path []*value) ([][]*value, error) {
 		}
 		if !ok {
 			lost = k
+			c.lost++
 		}
 		if out = distinct(append(out, w...)); len(out) > maxWays {
 			return nil, &LimitError{What: "alternatives of one value", Most: maxWays}

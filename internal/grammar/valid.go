@@ -102,6 +102,9 @@ func (c *compiler) validText(s condition, x *value) (bool, error) {
 		return false, failAt(s.x, err)
 	}
 	ok := d.has(x.text)
+	if !ok && s.keyword == "format" && !formats[s.x.text].exact {
+		c.lost++
+	}
 	if !ok && c.refused > 0 && s.keyword == "format" && !formats[s.x.text].exact {
 		return false, fail(s.x, "whether a value is refused because of this format is not supported")
 	}

@@ -86,8 +86,12 @@ func (c *compiler) waysOf(v *value, path []*value) ([][]*value, error) {
 		return nil, nil
 	}
 	if w, ok := c.known[v.id]; ok {
+		if c.fewer[v.id] {
+			c.lost++
+		}
 		return w, nil
 	}
+	lost := c.lost
 	path, err := c.enter(v, path)
 	if err != nil {
 		return nil, err
@@ -106,7 +110,7 @@ func (c *compiler) waysOf(v *value, path []*value) ([][]*value, error) {
 		}
 	}
 	if out, err = c.evaluated(v, out); err == nil {
-		c.known[v.id] = out
+		c.known[v.id], c.fewer[v.id] = out, c.lost > lost
 	}
 	return out, err
 }
@@ -221,11 +225,13 @@ func (c *compiler) oneOf(x *value, path []*value) ([][]*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := make([][][]*value, len(list))
+	groups, fewer := make([][][]*value, len(list)), make([]bool, len(list))
 	for i, s := range list {
+		lost := c.lost
 		if groups[i], err = c.waysOf(s, path); err != nil {
 			return nil, err
 		}
+		fewer[i] = c.lost > lost
 	}
 	var out [][]*value
 	for i := range groups {
@@ -238,7 +244,7 @@ func (c *compiler) oneOf(x *value, path []*value) ([][]*value, error) {
 			if err != nil {
 				return nil, err
 			}
-			if apart {
+			if apart && !fewer[j] { // values that no way of it has may satisfy it
 				continue
 			}
 			not, err := c.waysNot(list[j], path)
