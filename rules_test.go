@@ -80,7 +80,7 @@ var rulings = []ruling{
 	{"binding", `rule=pin`, "NothingComputes", "Ram", "cuda:0", ""},
 	{"binding", `to=Cpu`, "Agrees", "Ram", "cuda:0", "2 weights in Ram (fits): x"},
 	{"binding", `to=Ram`, "Agrees", "Ram", "cuda:0", ""},
-	{"binding", `idle_devices=""`, "NoRoom", "Ram", "cuda:0", "there is no room"},
+	{"binding", `idle_devices=""`, "NoRoom", "Ram", "cuda:0", "the plan has no room"},
 	{"binding", `idle_devices="" rule=pin`, "Pinned", "Ram", "cuda:0", "as was asked for"},
 	{"binding", `idle_devices="" rule=file`, "Pinned", "Ram", "cuda:0", "as was asked for"},
 	{"binding", `to=Ssd device="" tensors=1`, "Fits", "Ram", "", "1 weight would be in Ssd (x): it is in Ram (fits), which has room and is read faster"},

@@ -102,15 +102,23 @@ func (x *BucketExplanation) WriteFactors(w io.Writer) error {
 // Counts says whose executions the sentences count where they name a backend on which
 // nothing ran, as the design's own sentences do; "" = that of the counts.
 func (x *BucketExplanation) Counts() string {
-	if x.Explanation.RecommendedBackend != "Gpu" {
-		return ""
-	}
+	gpu, cpu := uint64(0), uint64(0)
 	for _, e := range x.Entries {
-		if e.Backend == "Gpu" && e.Stats.Episodes > 0 {
-			return ""
+		if e.Backend == "Gpu" {
+			gpu += uint64(e.Stats.Episodes)
+		} else {
+			cpu += uint64(e.Stats.Episodes)
 		}
 	}
-	return "nothing ran on a GPU here: the executions that are counted are the CPU's, and a GPU is preferred to them untried"
+	switch prefers := x.Explanation.RecommendedBackend == "Gpu"; {
+	case gpu == 0 && prefers:
+		return "nothing ran on a GPU here: the executions that are counted are the CPU's, and a GPU is preferred to them untried"
+	case gpu == 0 && strings.Contains(x.Explanation.Text, "instability or drift"):
+		return "nothing ran on a GPU here: what drifted are the CPU's executions"
+	case gpu > 0 && gpu >= cpu && !prefers:
+		return "the executions that are counted are the GPU's"
+	}
+	return ""
 }
 
 // Title names a bucket as the flags of "atenia explain" do.

@@ -238,6 +238,18 @@ func TestExplainCounts(t *testing.T) {
 	if err := json.Unmarshal(cliCall(t, "explain", "--all", "--json", "--learning", file), &all); err != nil {
 		t.Fatal(err)
 	}
+	own := filepath.Join(t.TempDir(), "table")
+	rows := "gpu_avail=0;vram_band=0;ram_band=1;backend=cpu;count=3;success=2;score_sum=3;drift=1\n" +
+		"gpu_avail=1;vram_band=0;ram_band=0;backend=cpu;count=1;success=1;score_sum=9;drift=0\n" + "gpu_avail=1;vram_band=0;ram_band=0;backend=gpu;count=5;success=1;score_sum=-5;drift=0\n"
+	if err := os.WriteFile(own, []byte("ATENIA_SELFTRAINER_V1\n"+rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text = string(cliCall(t, "explain", "--all", "--learning", own))
+	for _, want := range []string{"what drifted are the CPU's executions", "the executions that are counted are the GPU's"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("not once %q:\n%s", want, text)
+		}
+	}
 	for _, x := range all {
 		if len(x.Entries) != 1 || x.Entries[0].Backend != "Cpu" || (x.Counts != "") != (x.VRAM > 0) {
 			t.Errorf("%+v", x)

@@ -57,7 +57,7 @@ func (p *Plan) Map(pl *place.Placement) ([]ledger.Part, error) {
 		add(memory.RAM, use.String(), r.Bytes)
 	}
 	add(memory.RAM, ledger.Streamed.String(), pl.Ring.Bytes())
-	if d := &need.Packing; d.Mode == pack.InMemory && !pl.Spills() {
+	if d := &need.Packing; d.Mode == pack.InMemory && !pl.Spills() && !pl.UsesVRAM() {
 		source := min(d.Source, of[memory.RAM][mapped])
 		add(memory.RAM, ledger.Packed.String(), d.Bytes)
 		add(memory.RAM, mapped, -source)

@@ -26,6 +26,9 @@ func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 			packing = "weights that stay in memory, in place (those that are streamed are read as the file has them)"
 		}
 	}
+	if pl.UsesVRAM() { // how weights would lie there is for its backend to say
+		packing = "of weights in RAM alone"
+	}
 	notes := []string{"packing  " + packing}
 	if len(pl.Input().Devices) > 0 {
 		notes = append(notes, "device   none computes yet: such a plan can be made, and not be run")

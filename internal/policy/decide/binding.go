@@ -54,7 +54,7 @@ func (b *Bound) Decide() (rule, reason string) {
 	case b.To == memory.SSD:
 		return boundFits, reason + are + ", which has room and is read faster"
 	}
-	return boundNoRoom, reason + "there is no room, so " + are
+	return boundNoRoom, reason + "the plan has no room for them there, so " + are
 }
 
 // Agrees reports whether the weights are where the rules want them.
