@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,21 @@ func (r *LastRun) placed() bool {
 	return budget || plan || pin
 }
 
+// given returns the RAM of the run's budget, a large number if it had none.
+func (r *LastRun) given() int64 {
+	budget, _ := r.flag("budget")
+	var b Budget
+	for part := range strings.SplitSeq(budget, ",") {
+		if tier, size, ok := strings.Cut(part, "="); ok && tier == "ram" && size != "auto" {
+			_ = b.Set(tier, size) // which the run took
+		}
+	}
+	if b.RAM == 0 {
+		return math.MaxInt64
+	}
+	return b.RAM
+}
+
 // knob returns what was learned of a setting for a class of work, "" = the setting has one;
 // nil = nothing.
 func (r *LastRun) knob(class, name string) *LearnedKnob {
@@ -112,7 +128,10 @@ const (
 
 // lessDisk advises to read less, if anything lets it.
 func (r *LastRun) lessDisk() {
+	_, marked := r.flag("offload")
 	switch {
+	case marked && r.Need <= min(r.Room, r.given()):
+		r.help(r.command(RunFlag{Name: "offload"}), "leave --offload out: weights left memory at its mark, and the process needs %s, for which there is room", spelling.Size(r.Need))
 	case r.Form != "streamed" && r.placed() && r.Need <= r.Room: // but it was, for most of the time, for its budget
 		r.help(r.command(r.within(strconv.FormatInt(r.Need, 10))), "a larger budget: weights were streamed while it was short, and the process needs %s", spelling.Size(r.Need))
 	case r.Form != "streamed":

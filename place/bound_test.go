@@ -94,6 +94,16 @@ var judged = []struct {
 	}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB: 0 B are read for each token, in place of 190.73 MiB|atenia run m.gguf --budget ram=4294967296"},
 	{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
 	{"disk, until the budget had room again", func(r *place.LastRun) { cameBack(r); had(r, "budget=ram=1GiB") }, roofs, "disk", "", "a larger budget: weights were streamed while it was short, and the process needs 2 GiB|atenia run m.gguf --budget ram=2147483648"},
+	{"disk, at a mark", func(r *place.LastRun) {
+		cameBack(r)
+		r.Form = "streamed"
+		had(r, "offload=high=0.5,low=0.4", "budget=ram=3GiB")
+	}, roofs, "disk", "", "leave --offload out: weights left memory at its mark, and the process needs 2 GiB, for which there is room|atenia run m.gguf --budget ram=3GiB"},
+	{"disk, at a mark in a budget that is too small", func(r *place.LastRun) {
+		cameBack(r)
+		r.Form = "streamed"
+		had(r, "offload=high=0.5,low=0.4", "budget=ram=1GiB")
+	}, roofs, "disk", "", "nothing that is known but more memory"},
 	{"arithmetic, before weights were streamed", func(r *place.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
 	{"disk, no memory", func(r *place.LastRun) {
 		r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07

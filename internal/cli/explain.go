@@ -9,6 +9,7 @@ import (
 	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
+	"atenia/internal/engine"
 	"atenia/internal/spelling"
 	"atenia/place"
 
@@ -193,6 +194,9 @@ func (q *query) print(env *command.Env, x *place.BucketExplanation, more bool) e
 		fmt.Fprintln(env.Out, x.Title())
 		if of := x.Counts(); of != "" { // which the answer about one bucket, whose text is the design's, cannot say
 			fmt.Fprintln(env.Out, of)
+		}
+		if x.Explanation.RecommendedBackend == "Gpu" && !engine.Computes() {
+			fmt.Fprintln(env.Out, "no backend of this program computes on a GPU: whatever is selected, the CPU runs it")
 		}
 	}
 	if q.structured {

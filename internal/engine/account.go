@@ -209,7 +209,7 @@ func (p *Plan) Fewer(file string, pl *place.Placement, tokens int, all bool) (ou
 		try(p.free(file))
 	}
 	for i := len(pl.Larger) - 1; i >= 0; i-- {
-		if c := &pl.Larger[i]; c.SSDBytes <= most {
+		if c := &pl.Larger[i]; c.SSDBytes <= most && (p.Config.Rules.Offload == (place.Offload{}) || p.Config.Budget.Auto || c.RAM >= p.Config.Budget.RAM) { // less may be placed in than is given, for a mark of --offload
 			what := "a larger budget, " + c.What
 			if c.RAM == pl.Input().RAM { // which the plan file leaves unused
 				what = c.What
