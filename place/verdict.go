@@ -66,6 +66,19 @@ type Advice struct {
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
 func (o *Outcome) String() string { return string(o.Verdict) + ": " + o.numbers() }
 
+// then is String of a remedy: how long a text takes with it was not measured, and what was assumed
+// of it does not tell the two apart.
+func (o *Outcome) then() string {
+	if o.Text == 0 || !o.Assumed || o.Verdict != VerdictFits && o.Verdict != VerdictStreams {
+		return o.String()
+	}
+	s := string(o.Verdict)
+	if o.Verdict == VerdictStreams {
+		s += ": " + spelling.Size(o.SSD) + " are read from the disk for each " + spelling.Unit(o.Text)
+	}
+	return s
+}
+
 func (o *Outcome) numbers() string {
 	switch o.Verdict {
 	case VerdictCannot:
@@ -105,14 +118,14 @@ func (a *Advice) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "all of it fits in %s\n", spelling.Size(a.Fit))
 	}
 	for i, r := range a.Remedies {
-		fmt.Fprintf(&b, "%d. %s\n   %s\n   %s\n", i+1, r.What, r.Command, r.Then.String())
+		fmt.Fprintf(&b, "%d. %s\n   %s\n   %s\n", i+1, r.What, r.Command, r.Then.then())
 	}
 	switch {
 	case len(a.Remedies) > 0:
 	case a.Verdict == VerdictCannot || a.Verdict == VerdictMaps:
 		b.WriteString("nothing that could be changed here lets it run otherwise\n")
 	default:
-		b.WriteString("nothing that could be changed helps by more than predictions are off\n")
+		b.WriteString("no other memory, context or type of elements helps by more than predictions are off\n")
 	}
 	for _, line := range a.Notes {
 		fmt.Fprintf(&b, "note: %s\n", line)

@@ -141,6 +141,9 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 		}
 	}
 	a.advice.Remedies = few(a.advice.Remedies)
+	if n, all := a.plan.Config.Threads, cpu.Threads(); n < all {
+		a.advice.Notes = append(a.advice.Notes, fmt.Sprintf("%s of %d that could computes: more are faster, unless other programs compute", spelling.Count(n, "thread"), all))
+	}
 	a.cold()
 	a.firstUse()
 	return &a.advice, nil
@@ -242,7 +245,14 @@ func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error)
 func (o *Outcome) placed() bool { return o.Verdict == verdictFits || o.Verdict == verdictStreams }
 
 // helps reports whether an outcome is better than now by more than predictions are off.
-func (a *adviser) helps(o Outcome) bool { return o.better(a.advice.Now) }
+// A model that processors' caches hold is no faster for what lets less be read of memory.
+func (a *adviser) helps(o Outcome) bool {
+	cached := o.Verdict == verdictFits && a.advice.Now.Verdict == verdictFits && a.plan.footprint.bytes() <= cachedBytes
+	return o.better(a.advice.Now) && !cached
+}
+
+// cachedBytes are weights that the caches of most processors hold.
+const cachedBytes = 8 << 20
 
 // better compares an outcome with that of now.
 func (o *Outcome) better(now Outcome) bool {
@@ -257,8 +267,8 @@ func (o *Outcome) better(now Outcome) bool {
 	case o.Verdict == verdictCannot:
 		return false
 	}
-	if o.Text > 0 { // a shorter text takes less time because it is shorter
-		return place.Less(o.perToken(), now.perToken())
+	if o.Text > 0 { // whose rates are assumed, and of which a shorter one takes less time because it is shorter
+		return false
 	}
 	at := now.at(o.After)
 	return place.Less(o.Seconds, now.Seconds*at)

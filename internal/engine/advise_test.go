@@ -335,8 +335,8 @@ func TestCorrectionsOfOtherTypes(t *testing.T) {
 	}
 }
 
-// TestBetterTexts: of encoders, texts of several lengths are compared by their tokens, and what
-// has room and takes longer is no remedy.
+// TestBetterTexts: of encoders, whose rates are assumed, a remedy changes the verdict, and what has
+// room and takes longer for each token is none.
 func TestBetterTexts(t *testing.T) {
 	now := Outcome{Verdict: verdictStreams, Seconds: 1.7, Text: 512}
 	for _, c := range []struct {
@@ -344,8 +344,8 @@ func TestBetterTexts(t *testing.T) {
 		want bool
 	}{
 		{Outcome{Verdict: verdictStreams, Seconds: 0.852, Text: 256}, false},
-		{Outcome{Verdict: verdictStreams, Seconds: 0.4, Text: 256}, true},
-		{Outcome{Verdict: verdictStreams, Seconds: 0.9, Text: 512}, true},
+		{Outcome{Verdict: verdictStreams, Seconds: 0.4, Text: 256}, false},
+		{Outcome{Verdict: verdictStreams, Seconds: 0.9, Text: 512}, false},
 		{Outcome{Verdict: verdictFits, Seconds: 0.852, Text: 256}, true},
 		{Outcome{Verdict: verdictFits, Seconds: 4, Text: 512}, false},
 	} {

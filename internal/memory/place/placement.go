@@ -129,15 +129,18 @@ func (p *Placement) Reads() ring.Reads {
 const UnpackedExperts = "unpacked experts"
 
 // Guessed reports whether times are of rates that were assumed, as where memory became short
-// and there was none to measure in, and of no runs: who compares them with a run compares
-// nothing.
+// and there was none to measure in, and of so few runs that these may have been of another kind:
+// who compares them with a run compares nothing.
 func (p *Placement) Guessed() bool { return p.guessed(&p.Decode) }
 
 // Supposed is Guessed whether runs corrected the times or not, which they do of a placement
 // like their own alone: who compares with another one compares nothing.
 func (p *Placement) Supposed() bool { return p.supposed(&p.Decode) }
 
-func (p *Placement) guessed(r *Prediction) bool { return r.Runs == 0 && p.supposed(r) }
+func (p *Placement) guessed(r *Prediction) bool { return r.Runs < fewRuns && p.supposed(r) }
+
+// fewRuns is how many runs correct what was assumed before it is told as known.
+const fewRuns = 3
 
 // supposed is guessed whether runs corrected the times or not.
 func (p *Placement) supposed(r *Prediction) bool {

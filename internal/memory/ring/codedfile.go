@@ -54,7 +54,7 @@ type formatError struct{ Path, Why string }
 
 // Error implements error.
 func (e *formatError) Error() string {
-	return fmt.Sprintf("coded weights %s: %s; delete it to have it written again", e.Path, e.Why)
+	return fmt.Sprintf("coded weights %s: %s; it is not used, and where one is needed it is written again once this one is deleted", e.Path, e.Why)
 }
 
 // checksum is the checksum of chunks.
