@@ -67,7 +67,7 @@ func TestPackedFolders(t *testing.T) {
 			}
 			check(dir, &atenia.Config{Precise: true, CacheType: "f32"}, 1e-2)
 			check(dir, nil, 3e-2)
-			check(dir, &atenia.Config{Budget: place.Budget{RAM: 200 << 20}}, 3e-2)
+			check(dir, &atenia.Config{Budget: place.Budget{RAM: 200 << 20, Reserve: place.Reserve{Runtime: 60 << 20}}}, 3e-2)
 			mix, _ := atenia.ParseMix("f32")
 			out := filepath.Join(t.TempDir(), "f32.gguf")
 			if _, err := atenia.Quantize(t.Context(), dir, out, atenia.QuantizeOptions{Mix: mix}); err != nil {
