@@ -375,6 +375,19 @@ func (m *Model) Tokenizer() (*Tokenizer, error) {
 	return &Tokenizer{m.text.Tokenizer}, nil
 }
 
+// Breakers returns texts as tokens, for [DRY].Breakers; nil = llama.cpp's texts.
+func (t *Tokenizer) Breakers(texts []string) (out [][]int32) {
+	if texts == nil {
+		texts = []string{"\n", ":", "\"", "*"}
+	}
+	for _, text := range texts {
+		if ids := t.Encode(text, false); len(ids) > 0 {
+			out = append(out, ids)
+		}
+	}
+	return out
+}
+
 // Sampling returns what the model's makers recommend, or the usual:
 // temperature 0.8, top-k 40, top-p 0.95.
 func (m *Model) Sampling() Sampling { return newSampling(m.text.Sampling) }

@@ -135,7 +135,7 @@ func (c *Conversation) marked() (*Conversation, error) {
 // would have trimmed that before it.
 func (c *Conversation) cut(text string) (string, error) {
 	at := strings.LastIndex(text, strings.TrimSpace(continued))
-	said := strings.TrimSuffix(c.Messages[len(c.Messages)-1].text(), continued)
+	said := strings.TrimSuffix(c.Messages[len(c.Messages)-1].Text(), continued)
 	if at < 0 || !strings.Contains(text, strings.TrimSpace(said)) {
 		return "", &TemplateError{"it changes or leaves out the last message, so that its answer cannot be continued"}
 	}
@@ -145,8 +145,8 @@ func (c *Conversation) cut(text string) (string, error) {
 	return strings.TrimRight(text[:at], " \t\n\r\v\f"), nil
 }
 
-// text returns what a message says without its images.
-func (m *Message) text() string {
+// Text returns what a message says without its images.
+func (m *Message) Text() string {
 	if m.Parts == nil {
 		return m.Content
 	}

@@ -114,14 +114,7 @@ func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
 		if err != nil {
 			return s.opt, err
 		}
-		if s.breakers == nil {
-			s.breakers = []string{"\n", ":", "\"", "*"} // llama.cpp's
-		}
-		for _, b := range s.breakers {
-			if ids := t.Encode(b, false); len(ids) > 0 {
-				p.DRY.Breakers = append(p.DRY.Breakers, ids)
-			}
-		}
+		p.DRY.Breakers = append(p.DRY.Breakers, t.Breakers(s.breakers)...)
 	}
 	return s.opt, p.Validate()
 }

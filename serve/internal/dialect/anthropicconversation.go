@@ -297,19 +297,11 @@ func (t *translator) assistant(c blocks) error {
 	return nil
 }
 
-// drop marks Anthropic's own tools.
-func (in *anthropicRequest) drop() {
-	for i := range in.Tools {
-		t := &in.Tools[i]
-		t.left = t.Type != "" && t.Type != "custom"
-	}
-}
-
 // leaveOut takes Anthropic's own tools out of a request.
 func (in *anthropicRequest) leaveOut(r *host.Request) error {
-	in.drop()
 	for i := range in.Tools {
-		if t := &in.Tools[i]; t.left {
+		if t := &in.Tools[i]; t.Type != "" && t.Type != "custom" {
+			t.left = true
 			if err := r.LeaveOut(fmt.Sprintf("tools.%d", i), t.Type); err != nil {
 				return err
 			}

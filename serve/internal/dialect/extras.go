@@ -87,15 +87,7 @@ func (x *extras) into(o *atenia.Options, m *atenia.Model, at string) error {
 		if len(x.DRYBreakers) > mostStops {
 			return host.Invalid(at+"dry_sequence_breakers", "%sdry_sequence_breakers has %d texts, at most %d", at, len(x.DRYBreakers), mostStops)
 		}
-		breakers := x.DRYBreakers
-		if breakers == nil {
-			breakers = []string{"\n", ":", "\"", "*"}
-		}
-		for _, b := range breakers {
-			if ids := t.Encode(b, false); len(ids) > 0 {
-				d.Breakers = append(d.Breakers, ids)
-			}
-		}
+		d.Breakers = t.Breakers(x.DRYBreakers)
 	}
 	return x.form(o, at)
 }

@@ -237,19 +237,11 @@ func (in *ollamaChatRequest) conversation(m ollamaLimits) (atenia.Conversation, 
 	return c, in.answer(&c.Options, m)
 }
 
-// drop marks tools that this server does not have.
-func (in *ollamaChatRequest) drop() {
-	for i := range in.Tools {
-		t := &in.Tools[i]
-		t.left = t.Type != "" && t.Type != "function"
-	}
-}
-
 // leaveOut takes tools out of a request that this server does not have.
 func (in *ollamaChatRequest) leaveOut(r *host.Request) error {
-	in.drop()
 	for i := range in.Tools {
-		if t := &in.Tools[i]; t.left {
+		if t := &in.Tools[i]; t.Type != "" && t.Type != "function" {
+			t.left = true
 			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
 				return err
 			}

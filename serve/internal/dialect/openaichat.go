@@ -31,6 +31,8 @@ type openaiChatRequest struct {
 	Generate  *bool          `json:"add_generation_prompt"`
 	// Whether control tokens count that the conversation says.
 	ParseSpecial bool `json:"parse_special"`
+
+	custom map[string]bool // names of tools whose input is a text
 }
 
 // A document is a text that the answer may refer to.
@@ -72,6 +74,7 @@ func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, er
 	if err != nil {
 		return out, err
 	}
+	c.custom = textTools(fs)
 	if err := c.ToolChoice.into(&out, fs, nil); err != nil {
 		return out, err
 	}
@@ -81,22 +84,13 @@ func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, er
 	return out, err
 }
 
-// drop marks tools that this server does not have.
-func (c *openaiChatRequest) drop() {
+// leaveOut takes tools out of a request that this server does not have.
+func (c *openaiChatRequest) leaveOut(r *host.Request) error {
 	for i := range c.Tools {
 		switch t := &c.Tools[i]; t.Type {
 		case "function", "custom", "mcp", "":
 		default:
 			t.left = true
-		}
-	}
-}
-
-// leaveOut takes tools out of a request that this server does not have.
-func (c *openaiChatRequest) leaveOut(r *host.Request) error {
-	c.drop()
-	for i := range c.Tools {
-		if t := &c.Tools[i]; t.left {
 			if err := r.LeaveOut(fmt.Sprintf("tools[%d]", i), t.Type); err != nil {
 				return err
 			}
@@ -233,13 +227,9 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	fs, err := in.functions()
-	if err != nil {
-		return err
-	}
 	answers := make([]*openaiAnswer, n)
 	for i := range answers {
-		answers[i] = &openaiAnswer{top: in.TopLogProbs, speller: pieces, custom: textTools(fs)}
+		answers[i] = &openaiAnswer{top: in.TopLogProbs, speller: pieces, custom: in.custom}
 	}
 	ask := func(ctx context.Context, i int) iter.Seq2[atenia.Token, error] {
 		each := c

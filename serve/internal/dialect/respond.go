@@ -214,9 +214,6 @@ func (in *respondRequest) unfold(r *host.Request) error {
 			case u.Type == "function", u.Type == "custom", u.Type == "mcp" && u.space == "":
 			default:
 				u.left = true
-				if r == nil {
-					break
-				}
 				if err := r.LeaveOut(at, u.Type); err != nil {
 					return err
 				}

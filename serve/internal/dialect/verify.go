@@ -51,7 +51,7 @@ func verify(_ http.ResponseWriter, r *host.Request) error {
 			return err
 		}
 	}
-	at, by, err := r.Verify(l, receipt, prompt)
+	at, by, err := l.Verify(r.Context(), receipt, prompt)
 	if err != nil {
 		return err
 	}
@@ -96,23 +96,22 @@ func (in *verifyRequest) prompt(r *host.Request, l *host.Lease) ([]int32, error)
 func (in *verifyRequest) conversation(l *host.Lease) (*atenia.Conversation, error) {
 	var c atenia.Conversation
 	var err error
-	read := func(v any, make func() (atenia.Conversation, error)) {
+	read := func(v any, leaveOut func(*host.Request) error, make func() (atenia.Conversation, error)) {
 		if err = json.Unmarshal(in.Request, v); err != nil {
 			err = host.Invalid("request", "request: %v", err)
 			return
 		}
-		c, err = make()
+		if err = leaveOut(nil); err == nil {
+			c, err = make()
+		}
 	}
 	switch in.Endpoint {
 	case "", "/v1/chat/completions":
 		var q openaiChatRequest
-		read(&q, func() (atenia.Conversation, error) { q.drop(); return q.conversation(l) })
+		read(&q, q.leaveOut, func() (atenia.Conversation, error) { return q.conversation(l) })
 	case "/v1/responses":
 		var q respondRequest
-		read(&q, func() (c atenia.Conversation, err error) {
-			if err = q.unfold(nil); err != nil {
-				return c, err
-			}
+		read(&q, q.unfold, func() (c atenia.Conversation, err error) {
 			if c, err = q.conversation(l); err == nil {
 				err = q.offer(&c, nil)
 			}
@@ -123,11 +122,10 @@ func (in *verifyRequest) conversation(l *host.Lease) (*atenia.Conversation, erro
 		})
 	case "/v1/messages":
 		var q anthropicRequest
-		read(&q, func() (atenia.Conversation, error) { q.drop(); return q.conversation(l.Sampling()) })
+		read(&q, q.leaveOut, func() (atenia.Conversation, error) { return q.conversation(l.Sampling()) })
 	case "/api/chat":
 		var q ollamaChatRequest
-		read(&q, func() (atenia.Conversation, error) {
-			q.drop()
+		read(&q, q.leaveOut, func() (atenia.Conversation, error) {
 			return q.conversation(ollamaLimits{name: l.Info.Name, context: l.Context(), sampling: l.Sampling()})
 		})
 	case "/v1/completions", "/completion":

@@ -1,10 +1,6 @@
 package host
 
-import (
-	"encoding/json"
-
-	"atenia"
-)
+import "atenia"
 
 // A ReceiptWish is the field "receipt" of a request: true or "ids" asks for a receipt with the
 // prompt's tokens, "hash" for one with their hash alone. It is a value of [atenia.Options].Receipt.
@@ -23,11 +19,6 @@ func (w *ReceiptWish) UnmarshalJSON(b []byte) error {
 		return Invalid("receipt", `receipt is %.20q, want true, "hash" or false`, b)
 	}
 	return nil
-}
-
-// Verify computes an answer again, as [atenia.Model.Verify] does, for a request.
-func (r *Request) Verify(l *Lease, receipt json.RawMessage, prompt []int32) (at int, by float64, err error) {
-	return l.Model.Verify(r.Context(), receipt, prompt)
 }
 
 // PromptTokens returns the tokens of a conversation, as [atenia.Model.PromptTokens] does. Its

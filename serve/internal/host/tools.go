@@ -170,8 +170,12 @@ const (
 )
 
 // LeaveOut leaves a tool out of a request, which only the service has that the client was made
-// for: the response names it in a header, so it must not have begun. A strict server refuses it.
+// for: the response names it in a header, so it must not have begun. A strict server refuses it. Of
+// nil, a request that was answered before, nobody is told.
 func (r *Request) LeaveOut(at, tool string) error {
+	if r == nil {
+		return nil
+	}
 	if r.host.strict {
 		return Unsupported(at, "%s is %q, which this server does not have, and it takes no request that offers it (--strict-fields): leave it out", at, tool)
 	}

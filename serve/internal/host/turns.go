@@ -61,9 +61,9 @@ func (l *Lease) Settle(messages []atenia.Message) []atenia.Message {
 		case m.Role == "system" && i == 0 && atFirst, m.Role == "system" && i > 0 && atLater:
 			out = append(out, m)
 		case m.Role == "system" && atFirst && len(out) == 1 && out[0].Role == "system":
-			out[0].Content += "\n\n" + spoken(&m)
+			out[0].Content += "\n\n" + m.Text()
 		case m.Role == "system":
-			waiting = append(waiting, spoken(&m))
+			waiting = append(waiting, m.Text())
 		case m.Role == "user":
 			user(m)
 		default:
@@ -74,18 +74,6 @@ func (l *Lease) Settle(messages []atenia.Message) []atenia.Message {
 		user(atenia.Message{Role: "user"})
 	}
 	return out
-}
-
-// spoken returns the texts of a message.
-func spoken(m *atenia.Message) string {
-	if m.Parts == nil {
-		return m.Content
-	}
-	var b strings.Builder
-	for _, p := range m.Parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
 }
 
 // joined returns one message of the user's with what two say, and a text between them.
