@@ -117,16 +117,16 @@ func (s *Sampling) internal() sample.Params {
 // its name, such as "top-k".
 type Stage uint8
 
-// The stages, in their usual order.
+// The stages; [DefaultOrder] has the order in which they usually run.
 const (
-	StagePenalties   Stage = iota // RepeatPenalty, FrequencyPenalty, PresencePenalty
-	StageDRY                      // DRY
-	StageTopK                     // TopK
-	StageTypical                  // Typical
-	StageTopP                     // TopP
-	StageMinP                     // MinP
-	StageTemperature              // Temperature
-	StageXTC                      // XTCProbability, XTCThreshold: before Temperature
+	StagePenalties   = Stage(sample.Penalties)   // RepeatPenalty, FrequencyPenalty, PresencePenalty
+	StageDRY         = Stage(sample.DryStage)    // DRY
+	StageTopK        = Stage(sample.TopK)        // TopK
+	StageTypical     = Stage(sample.Typical)     // Typical
+	StageTopP        = Stage(sample.TopP)        // TopP
+	StageMinP        = Stage(sample.MinP)        // MinP
+	StageTemperature = Stage(sample.Temperature) // Temperature
+	StageXTC         = Stage(sample.XTC)         // XTCProbability, XTCThreshold: before Temperature
 )
 
 // ParseStage reads the name of a stage: "penalties", "dry", "top-k",
